@@ -12,7 +12,7 @@ use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode, read_rest};
 use crate::cursor::{self, Cursor, Decode};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::Tracked;
+use crate::lifecycle::{Tracked, Versions};
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
 use crate::relation::{Joinable, Plan, Relation, with_needed};
@@ -198,6 +198,16 @@ impl<D, P> Find<D, P> {
     /// The filter, for the error of a document that was not found.
     pub(super) fn draft(&self) -> &Draft<backend::Find> {
         &self.draft
+    }
+}
+
+impl<M: Model, P> Find<M, P> {
+    /// The shapes of the model's documents, where it reads whole ones.
+    pub(super) fn versions(&self) -> Option<Versions> {
+        match self.draft.operation.projection {
+            None => M::LIFECYCLE.versions,
+            Some(_) => None,
+        }
     }
 }
 

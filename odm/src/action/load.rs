@@ -1,8 +1,9 @@
 //! Finding documents with what they refer to.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use bson::RawDocument;
+use bson::{RawDocument, RawDocumentBuf};
 
 use super::find_one::Wanted;
 use super::setters::{loads_more, runs};
@@ -11,6 +12,7 @@ use crate::backend::{Batch, ReadOptions};
 use crate::collection::Target;
 use crate::cursor::{self, Decode};
 use crate::error::Result;
+use crate::lifecycle::Versions;
 use crate::model::Model;
 use crate::relation::{Loads, Plan, Relation, Shelf, With};
 
@@ -65,6 +67,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
         let (find, plan) = self.find.planned(self.relations.plan());
         let decode = find.decode();
         let options = shared(&find.draft().operation.options);
+        let versions = find.versions();
         let (target, operation) = find.into_draft().ready()?;
         let cursor = target.execute(operation).await?.cursor()?;
         let source = Source {
@@ -72,6 +75,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
             plan,
             options,
             decode,
+            versions,
             relations: self.relations,
         };
         Ok((source, cursor))
@@ -93,7 +97,25 @@ pub(super) struct Source<P, L> {
     pub(super) plan: Plan,
     pub(super) options: ReadOptions,
     pub(super) decode: Decode<P>,
+    /// The shapes of the model's documents, where whole ones are read.
+    pub(super) versions: Option<Versions>,
     pub(super) relations: L,
+}
+
+/// What documents of older shapes are read as, by where they are in memory.
+pub(super) struct Upgraded(HashMap<usize, RawDocumentBuf>);
+
+impl Upgraded {
+    fn of<'d>(&'d self, stored: &'d RawDocument) -> &'d RawDocument {
+        match self.0.is_empty() {
+            true => stored,
+            false => self.0.get(&place(stored)).map_or(stored, AsRef::as_ref),
+        }
+    }
+}
+
+fn place(stored: &RawDocument) -> usize {
+    stored.as_bytes().as_ptr() as usize
 }
 
 impl<P: Send + 'static, L> Source<P, L> {
@@ -106,24 +128,48 @@ impl<P: Send + 'static, L> Source<P, L> {
             .iter()
             .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)))
             .collect();
-        let shelf = self.fetch(&documents).await?;
-        let rows = documents.iter().map(|stored| self.row::<M>(stored, &shelf));
+        let (shelf, upgraded) = self.fetch(&documents).await?;
+        let rows = documents
+            .iter()
+            .map(|stored| self.row::<M>(stored, &shelf, &upgraded));
         rows.collect::<Result<Vec<_>>>()
             .map_err(|error| self.target.explain(error, "find"))
     }
 
     /// A document with its share.
-    pub(super) fn row<M: Model>(&self, stored: &RawDocument, shelf: &Shelf) -> Result<L::Row<P>>
+    pub(super) fn row<M: Model>(
+        &self,
+        stored: &RawDocument,
+        shelf: &Shelf,
+        upgraded: &Upgraded,
+    ) -> Result<L::Row<P>>
     where
         L: Loads<M>,
     {
         let document = (self.decode)(stored)?;
-        self.relations.row(document, shelf, stored)
+        self.relations.row(document, shelf, upgraded.of(stored))
     }
 
-    pub(super) async fn fetch(&self, documents: &[&RawDocument]) -> Result<Shelf> {
-        let fetched = self.plan.fetch(&self.target, documents, &self.options).await;
-        fetched.map_err(|error| self.target.explain(error, "find"))
+    /// What belongs to documents, by what they are read as.
+    pub(super) async fn fetch(&self, documents: &[&RawDocument]) -> Result<(Shelf, Upgraded)> {
+        let upgraded = self.upgraded(documents);
+        let upgraded = upgraded.map_err(|error| self.target.explain(error, "find"))?;
+        let read: Vec<&RawDocument> = documents.iter().map(|stored| upgraded.of(stored)).collect();
+        let fetched = self.plan.fetch(&self.target, &read, &self.options).await;
+        let shelf = fetched.map_err(|error| self.target.explain(error, "find"))?;
+        Ok((shelf, upgraded))
+    }
+
+    fn upgraded(&self, documents: &[&RawDocument]) -> Result<Upgraded> {
+        let mut all = HashMap::new();
+        if let Some(versions) = &self.versions {
+            for stored in documents {
+                if let Some(upgraded) = versions.upgraded(stored)? {
+                    all.insert(place(stored), upgraded);
+                }
+            }
+        }
+        Ok(Upgraded(all))
     }
 }
 

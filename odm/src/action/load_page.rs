@@ -85,6 +85,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadPage<M, P, L> {
         let mut page = self.page;
         let (find, plan) = page.find.planned(self.relations.plan());
         let options = shared(&find.draft().operation.options);
+        let versions = find.versions();
         page.find = find;
         let (target, walk, batches) = page.found().await?;
         let source = Source {
@@ -92,12 +93,13 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadPage<M, P, L> {
             plan,
             options,
             decode: walk.decode,
+            versions,
             relations: self.relations,
         };
         let size = usize::try_from(walk.size).unwrap_or(usize::MAX);
         let stored: Vec<&RawDocument> = documents(&batches).take(size).collect();
-        let shelf = source.fetch(&stored).await?;
-        let page = walk.page(&batches, |stored| source.row::<M>(stored, &shelf));
+        let (shelf, upgraded) = source.fetch(&stored).await?;
+        let page = walk.page(&batches, |stored| source.row::<M>(stored, &shelf, &upgraded));
         page.map_err(|error| source.target.explain(error, "find"))
     }
 }
@@ -139,6 +141,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadNumberedPage<M, P, L> {
         let (find, plan) = page.find.planned(self.relations.plan());
         let options = shared(&find.draft().operation.options);
         let decode = find.decode();
+        let versions = find.versions();
         page.find = find;
         let (target, mut page, batches) = page.found().await?;
         let source = Source {
@@ -146,6 +149,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadNumberedPage<M, P, L> {
             plan,
             options,
             decode,
+            versions,
             relations: self.relations,
         };
         page.items = source.rows::<M>(batches).await?;

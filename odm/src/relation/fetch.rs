@@ -170,7 +170,7 @@ impl Forward {
         let aim = (self.aim)(named.as_deref())?;
         let collection = self.collection.as_deref().unwrap_or(&aim.collection);
         let target = (aim.open)(parents, database.as_deref(), collection)?;
-        let mut group = Group::new(target);
+        let mut group = Group::of_whole(target, self.projection.is_none());
         let key = self.key.text();
         let projection = self.projection()?;
         for chunk in keys.chunks() {
@@ -216,7 +216,8 @@ impl Inverse {
         options: &ReadOptions,
     ) -> Result<Kept> {
         let keys = self.keys(documents)?;
-        let mut group = Group::new((self.open)(parents, None, &self.collection)?);
+        let target = (self.open)(parents, None, &self.collection)?;
+        let mut group = Group::of_whole(target, self.projection.is_none());
         for chunk in keys.chunks() {
             match self.cut_by(&chunk) {
                 Cut::None | Cut::OfOne | Cut::InMemory => {

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use bson::{RawBsonRef, RawDocument};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::identity::Identity;
 use super::link::Pointer;
 use crate::backend::Batch;
 use crate::collection::Target;
 use crate::error::Result;
+use crate::lifecycle::Versions;
 
 /// What a plan's run left for each of the documents.
 #[doc(hidden)]
@@ -34,6 +35,10 @@ pub(super) struct Group {
     pub(super) target: Target,
     pub(super) batches: Vec<Box<dyn Batch>>,
     pub(super) found: HashMap<Identity, Vec<Position>>,
+    /// The shapes of the model's documents, where those of older ones are to be what they are read as.
+    versions: Option<Versions>,
+    /// The documents of older shapes as they are read.
+    upgraded: HashMap<(u32, u32), RawDocumentBuf>,
     /// What belongs to the documents.
     pub(super) nested: Box<Shelf>,
 }
@@ -44,6 +49,15 @@ pub(super) struct Position {
     pub(super) batch: u32,
     pub(super) index: u32,
     pub(super) inside: bool,
+}
+
+impl Position {
+    fn within(self, document: &RawDocument) -> Option<&RawDocument> {
+        match self.inside {
+            true => document.get_document(INSIDE).ok(),
+            false => Some(document),
+        }
+    }
 }
 
 /// The name under which pipelines carry a document inside another.
@@ -148,6 +162,9 @@ impl Group {
             });
         }
         self.batches.extend(other.batches);
+        let upgraded = other.upgraded.into_iter();
+        self.upgraded
+            .extend(upgraded.map(|((batch, index), document)| ((batch + before, index), document)));
         self.nested.add(*other.nested);
     }
 
@@ -156,7 +173,18 @@ impl Group {
             target,
             batches: Vec::new(),
             found: HashMap::new(),
+            versions: None,
+            upgraded: HashMap::new(),
             nested: Box::new(Shelf(Kept::Nothing)),
+        }
+    }
+
+    /// Those that are read whole, where older shapes become the present one.
+    pub(super) fn of_whole(target: Target, is_whole: bool) -> Group {
+        let plan = target.plan().filter(|_| is_whole);
+        Group {
+            versions: plan.and_then(|plan| plan.lifecycle.versions),
+            ..Group::new(target)
         }
     }
 
@@ -169,14 +197,24 @@ impl Group {
         let number = self.batches.len() as u32;
         for index in 0..batch.len() {
             let Some(document) = batch.get(index) else { break };
+            let mut last = None;
             keys(document, &mut |key, inside| {
                 let position = Position {
                     batch: number,
                     index: index as u32,
                     inside,
                 };
+                last = Some(position);
                 self.found.entry(Identity::of(key)).or_default().push(position);
             })?;
+            if let (Some(versions), Some(position)) = (&self.versions, last)
+                && let Some(document) = position.within(document)
+            {
+                let upgraded = versions.upgraded(document);
+                if let Some(upgraded) = upgraded.map_err(|error| self.target.explain(error, "find"))? {
+                    self.upgraded.insert((number, position.index), upgraded);
+                }
+            }
         }
         self.batches.push(batch);
         Ok(())
@@ -195,14 +233,16 @@ impl Group {
     }
 
     pub(super) fn get(&self, position: Position) -> Option<&RawDocument> {
+        if !self.upgraded.is_empty()
+            && let Some(upgraded) = self.upgraded.get(&(position.batch, position.index))
+        {
+            return Some(upgraded);
+        }
         let document = self
             .batches
             .get(position.batch as usize)?
             .get(position.index as usize)?;
-        match position.inside {
-            true => document.get_document(INSIDE).ok(),
-            false => Some(document),
-        }
+        position.within(document)
     }
 
     /// All documents, each once.

@@ -198,6 +198,7 @@ mod relations_joins;
 mod relations_keys;
 mod relations_loads;
 mod relations_nested;
+mod relations_versions;
 mod saga;
 mod saga_crash;
 mod saga_faults;
