@@ -50,6 +50,7 @@ mod setters;
 mod stale_copies;
 mod sync_indexes;
 mod update;
+mod upserted_array;
 mod upserted_id;
 mod verify_relations;
 mod watch;

@@ -393,12 +393,7 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
     ) -> Update<M> {
-        Update::new(
-            &self.target,
-            encode::filter(filter),
-            encode::update(update),
-            false,
-        )
+        Update::new(&self.target, encode::asked(filter), encode::update(update), false)
     }
 
     /// Changes every document that matches. Each change is atomic, all together are not.
@@ -410,7 +405,7 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
     ) -> Update<M> {
-        Update::new(&self.target, encode::filter(filter), encode::update(update), true)
+        Update::new(&self.target, encode::asked(filter), encode::update(update), true)
     }
 
     /// Changes the first document that matches, or inserts one of the filter's equalities and the update.
@@ -566,7 +561,7 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
     ) -> FindOneAnd<M> {
-        FindOneAnd::new(&self.target, encode::filter(filter), Some(encode::update(update)))
+        FindOneAnd::new(&self.target, encode::asked(filter), Some(encode::update(update)))
     }
 
     /// Replaces one document and gives it, in one atomic step.

@@ -9,9 +9,10 @@ use super::insert_many::{key_to_bson, partial};
 use super::insert_one::prepare;
 use super::setters::{runs, setters};
 use super::update::{decode_key, update_statement};
-use super::{Draft, PreparedWrites, upserted_id};
+use super::{Draft, PreparedWrites, upserted_array, upserted_id};
 use crate::backend::{self, DeleteStatement, ReadOptions, WriteResult, WriteStatement};
 use crate::codec::Raw;
+use crate::collection::encode::Asked;
 use crate::collection::{RawUpdate, Record, Target, encode};
 use crate::error::Result;
 use crate::model::Model;
@@ -128,18 +129,21 @@ impl<D: Record> BulkWrite<D> {
         self
     }
 
-    fn update(mut self, filter: Result<RawDocumentBuf>, update: Result<BuiltUpdate>, how: How) -> Self {
-        let filter = self.draft.keep(filter);
+    fn update(mut self, filter: Result<impl Into<Asked>>, update: Result<BuiltUpdate>, how: How) -> Self {
+        let asked: Option<Asked> = self.draft.keep(filter.map(Into::into));
         let update = self.draft.keep(update);
-        if let (Some(filter), Some(mut update)) = (filter, update) {
+        if let (Some(asked), Some(mut update)) = (asked, update) {
+            let Asked {
+                filter,
+                seeded_arrays,
+            } = asked;
             self.draft.settings.name_variants(self.len(), &mut update);
             let mut statement = update_statement(filter, update, how == How::Many);
             statement.upsert = how == How::Upsert;
             if statement.upsert {
-                self.draft.keep(upserted_id::check::<D>(
-                    &statement.filter,
-                    &statement.modification,
-                ));
+                let checked = upserted_id::check::<D>(&statement.filter, &statement.modification)
+                    .and_then(|()| upserted_array::check(&seeded_arrays, &statement.modification));
+                self.draft.keep(checked);
             }
             self.draft
                 .operation
@@ -230,7 +234,7 @@ impl<M: Model> BulkWrite<M> {
         filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
         update: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Self {
-        self.update(encode::filter(filter), encode::update(update), How::Upsert)
+        self.update(encode::asked(filter), encode::update(update), How::Upsert)
     }
 
     /// Replaces the first document that matches.

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bson::{Document, RawDocumentBuf};
+use bson::Document;
 
 use super::find::projection;
 use super::find_one::Wanted;
 use super::setters::{runs, setters};
-use super::{Draft, Explain, upserted_id};
+use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
+use crate::collection::encode::Asked;
 use crate::collection::{Record, Target, encode, read_rest};
 use crate::cursor::Decode;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,8 @@ use crate::schema::names;
 #[must_use = "an action does nothing until it is awaited"]
 pub struct FindOneAnd<D, P = D> {
     draft: Draft<backend::FindAndModify>,
+    /// See [`upserted_array`].
+    seeded_arrays: Vec<String>,
     decode: Decode<P>,
     marker: PhantomData<fn() -> D>,
 }
@@ -34,9 +37,13 @@ impl<D: Record> FindOneAnd<D> {
     /// Changes the document, or deletes it without an update.
     pub(crate) fn new(
         target: &Target,
-        filter: Result<RawDocumentBuf>,
+        filter: Result<impl Into<Asked>>,
         update: Option<Result<BuiltUpdate>>,
     ) -> FindOneAnd<D> {
+        let (filter, seeded_arrays) = match filter.map(Into::into) {
+            Ok(asked) => (Ok(asked.filter), asked.seeded_arrays),
+            Err(error) => (Err(error), Vec::new()),
+        };
         let mut draft = Draft::with_filter(target, filter, |filter| filter);
         let update = update.and_then(|update| draft.keep(update));
         let (modification, array_filters) = match update {
@@ -59,6 +66,7 @@ impl<D: Record> FindOneAnd<D> {
         });
         FindOneAnd {
             draft,
+            seeded_arrays,
             decode: D::decode,
             marker: PhantomData,
         }
@@ -72,7 +80,8 @@ impl<D: Record, P> FindOneAnd<D, P> {
         let operation = &mut self.draft.operation;
         operation.upsert = operation.modification.is_some();
         if let Some(modification) = &operation.modification {
-            let checked = upserted_id::check::<D>(&operation.filter, modification);
+            let checked = upserted_id::check::<D>(&operation.filter, modification)
+                .and_then(|()| upserted_array::check(&self.seeded_arrays, modification));
             self.draft.keep(checked);
         }
         self
@@ -128,6 +137,7 @@ impl<D, P> FindOneAnd<D, P> {
     fn decoded<Q>(self, decode: Decode<Q>) -> FindOneAnd<D, Q> {
         FindOneAnd {
             draft: self.draft,
+            seeded_arrays: self.seeded_arrays,
             decode,
             marker: PhantomData,
         }
@@ -202,6 +212,7 @@ impl<D, P> Clone for FindOneAnd<D, P> {
     fn clone(&self) -> Self {
         FindOneAnd {
             draft: self.draft.clone(),
+            seeded_arrays: self.seeded_arrays.clone(),
             decode: self.decode,
             marker: PhantomData,
         }

@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use bson::{RawBson, RawDocumentBuf};
 
 use super::setters::{runs, setters};
-use super::{Draft, Explain, upserted_id};
+use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions, UpdateStatement, WriteResult};
 use crate::codec;
+use crate::collection::encode::Asked;
 use crate::collection::{Record, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::BuiltUpdate;
@@ -17,6 +18,8 @@ use crate::query::BuiltUpdate;
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Update<D> {
     draft: Draft<backend::Update>,
+    /// See [`upserted_array`].
+    seeded_arrays: Vec<String>,
     marker: PhantomData<fn() -> D>,
 }
 
@@ -35,10 +38,14 @@ pub struct UpdateResult<K> {
 impl<D: Record> Update<D> {
     pub(crate) fn new(
         target: &Target,
-        filter: Result<RawDocumentBuf>,
+        filter: Result<impl Into<Asked>>,
         update: Result<BuiltUpdate>,
         multi: bool,
     ) -> Update<D> {
+        let (filter, seeded_arrays) = match filter.map(Into::into) {
+            Ok(asked) => (Ok(asked.filter), asked.seeded_arrays),
+            Err(error) => (Err(error), Vec::new()),
+        };
         let mut draft = Draft::with_filter(target, filter, |filter| filter);
         let mut statement = draft.keep(update);
         if let Some(update) = &mut statement {
@@ -55,6 +62,7 @@ impl<D: Record> Update<D> {
         });
         Update {
             draft,
+            seeded_arrays,
             marker: PhantomData,
         }
     }
@@ -62,13 +70,15 @@ impl<D: Record> Update<D> {
     /// Inserts a document when none matches: the filter's equalities with the update applied.
     ///
     /// Where neither says which `_id` it gets, the database gives it an ObjectId; an upsert of a model with another type of
-    /// `_id` is refused then, with the kind `InvalidArgument`.
+    /// `_id` is refused then, with the kind `InvalidArgument`. So is one whose filter says what an element of an array is
+    /// equal to (`has`, `any`, `at`) and whose update does not set the array: the element would be stored in its place.
     pub fn upsert(mut self) -> Self {
         let mut checked = Ok(());
         for statement in &mut self.draft.operation.statements {
             statement.upsert = true;
-            checked =
-                checked.and_then(|()| upserted_id::check::<D>(&statement.filter, &statement.modification));
+            checked = checked
+                .and_then(|()| upserted_id::check::<D>(&statement.filter, &statement.modification))
+                .and_then(|()| upserted_array::check(&self.seeded_arrays, &statement.modification));
         }
         self.draft.keep(checked);
         self

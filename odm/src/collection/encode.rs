@@ -69,6 +69,30 @@ pub(crate) fn filter<M: Model>(filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -
     filter(M::fields()).to_document()
 }
 
+/// A filter of documents that change.
+pub(crate) struct Asked {
+    pub(crate) filter: RawDocumentBuf,
+    /// The arrays in whose place an upsert would store what an element is equal to.
+    pub(crate) seeded_arrays: Vec<String>,
+}
+
+impl From<RawDocumentBuf> for Asked {
+    fn from(filter: RawDocumentBuf) -> Asked {
+        Asked {
+            filter,
+            seeded_arrays: Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn asked<M: Model>(filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Result<Asked> {
+    let filter = filter(M::fields());
+    Ok(Asked {
+        filter: filter.to_document()?,
+        seeded_arrays: filter.seeded_arrays(),
+    })
+}
+
 pub(crate) fn update<M: Model>(update: impl FnOnce(M::Fields<M>) -> Update<M>) -> Result<BuiltUpdate> {
     update(M::fields()).build()
 }

@@ -208,6 +208,8 @@ struct Place {
     arrays: Vec<CString>,
     /// The path from the element of the last.
     last: CString,
+    /// The first array whose elements that path reaches.
+    near: Option<CString>,
 }
 
 impl Place {
@@ -216,6 +218,7 @@ impl Place {
             return Ok(Place {
                 arrays: Vec::new(),
                 last: path_text(path.to_string())?,
+                near: None,
             });
         }
         let element = Segment::Any;
@@ -227,6 +230,7 @@ impl Place {
         let mut arrays = Vec::new();
         let mut last = String::new();
         let mut is_at_index = false;
+        let mut near = None;
         let mut segments = segments.into_iter().peekable();
         while let Some(segment) = segments.next() {
             match segment {
@@ -244,9 +248,14 @@ impl Place {
                     };
                     if !is_near || last.is_empty() || is_at_index {
                         arrays.push(path_text(std::mem::take(&mut last))?);
+                    } else if near.is_none() {
+                        near = Some(path_text(last.clone())?);
                     }
                 }
                 Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => {
+                    if matches!(segment, Segment::Index(_)) && near.is_none() {
+                        near = Some(path_text(last.clone())?);
+                    }
                     if !last.is_empty() {
                         last.push('.');
                     }
@@ -258,6 +267,7 @@ impl Place {
         Ok(Place {
             arrays,
             last: path_text(last)?,
+            near,
         })
     }
 
@@ -265,12 +275,14 @@ impl Place {
         let mut node = Node::Test {
             path: self.last,
             test,
+            array: self.near.filter(|_| self.arrays.is_empty()),
         };
         for path in self.arrays.into_iter().rev() {
             let condition = RawBson::Document(node.element_document()?);
             node = Node::Test {
                 path,
                 test: Test::Operators(vec![(cstr!("$elemMatch"), condition)]),
+                array: None,
             };
         }
         Ok(node)

@@ -108,6 +108,15 @@ impl<R> Filter<R> {
         }
     }
 
+    /// The arrays in whose place an upsert would store what an element is equal to.
+    pub(crate) fn seeded_arrays(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Ok(node) = &self.node {
+            node.seeded_arrays(&mut found);
+        }
+        found
+    }
+
     /// Whether this is [`Filter::all`].
     pub fn is_all(&self) -> bool {
         matches!(self.node, Ok(Node::All))

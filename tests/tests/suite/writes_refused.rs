@@ -1,7 +1,7 @@
 //! Which documents of a batch were refused, and what became of the others.
 
 use bson::doc;
-use odm::{Db, Error, ErrorKind, Filter, Model};
+use odm::{Db, Embedded, Error, ErrorKind, Filter, Model};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -12,6 +12,7 @@ crate::on_every_backend! {
     documents_that_are_too_large_fail_alone,
     a_transaction_in_which_a_write_failed_is_over,
     an_upsert_does_not_make_an_id_of_another_type,
+    an_upsert_does_not_make_an_element_of_an_array,
     a_document_that_cannot_be_stored_is_named,
     duplicates_can_be_left_out,
     replacements_of_a_batch_insert_what_is_not_there,
@@ -371,4 +372,118 @@ async fn what_is_not_found_is_inserted_once(db: &Db) {
     .await
     .unwrap();
     assert_eq!(codes(db).await.len(), 2);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Line {
+    sku: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+struct Basket {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    lines: Vec<Line>,
+    #[serde(default)]
+    total: i32,
+}
+
+async fn an_upsert_does_not_make_an_element_of_an_array(db: &Db) {
+    let baskets = db.collection::<Basket>();
+    let refused = |error: Error, path: &str| {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert_eq!(
+            (error.path(), error.model()),
+            (Some(path), Some("Basket")),
+            "{error}"
+        );
+    };
+    let set = |b: BasketFields| b.total.set(1);
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.tags.has("a"), set)
+            .await
+            .unwrap_err(),
+        "tags",
+    );
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.tags.has_all(["a"]), set)
+            .await
+            .unwrap_err(),
+        "tags",
+    );
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.tags.has_any(["a"]), set)
+            .await
+            .unwrap_err(),
+        "tags",
+    );
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.tags.any().eq("a"), set)
+            .await
+            .unwrap_err(),
+        "tags",
+    );
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.lines.any().sku.eq("a"), set)
+            .await
+            .unwrap_err(),
+        "lines",
+    );
+    refused(
+        baskets
+            .upsert(|b| b.id.eq(1) & b.lines.at(0).sku.eq("a"), set)
+            .await
+            .unwrap_err(),
+        "lines",
+    );
+    let pushed = baskets
+        .upsert(|b| b.id.eq(1) & b.tags.has("a"), |b| b.tags.push("b"))
+        .await;
+    refused(pushed.unwrap_err(), "tags");
+    let found = baskets
+        .find_one_and_update(|b| b.id.eq(1) & b.tags.has("a"), set)
+        .upsert();
+    refused(found.return_new().await.unwrap_err(), "tags");
+    let batch = baskets.bulk_write().upsert(|b| b.id.eq(1) & b.tags.has("a"), set);
+    refused(batch.await.unwrap_err(), "tags");
+    assert_eq!(baskets.count(|_| Filter::all()).await.unwrap(), 0);
+
+    // What puts nothing there, and what the update sets, is made.
+    let several = baskets
+        .upsert(|b| b.id.eq(2) & b.tags.has_any(["a", "b"]), set)
+        .await
+        .unwrap();
+    assert_eq!(several.upserted_id, Some(2));
+    let other = |b: BasketFields| b.id.eq(3) & b.lines.elem_match(|l| l.sku.eq("a")) & !b.tags.has("c");
+    assert_eq!(baskets.upsert(other, set).await.unwrap().upserted_id, Some(3));
+    let tags = vec!["a".to_owned()];
+    let made = baskets
+        .upsert(|b| b.id.eq(4) & b.tags.has("a"), |b| b.tags.set_on_insert(&tags))
+        .await
+        .unwrap();
+    assert_eq!(made.upserted_id, Some(4));
+    assert_eq!(baskets.get(4).required().await.unwrap().tags, tags);
+    let whole = baskets
+        .upsert(|b| b.id.eq(5) & b.tags.eq(["a"]), set)
+        .await
+        .unwrap();
+    assert_eq!(whole.upserted_id, Some(5));
+    assert_eq!(baskets.find_all().await.unwrap().len(), 4);
+    // Without an upsert they are conditions as any other.
+    assert_eq!(
+        baskets
+            .update_one(|b| b.tags.has("a"), set)
+            .await
+            .unwrap()
+            .matched,
+        1
+    );
 }

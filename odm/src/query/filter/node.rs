@@ -12,6 +12,8 @@ pub(crate) enum Node {
     Test {
         path: CString,
         test: Test,
+        /// The array on the path, or at its end, whose elements the test is about.
+        array: Option<CString>,
     },
     And(Vec<Node>),
     Or(Vec<Node>),
@@ -49,6 +51,19 @@ impl Node {
         }
     }
 
+    /// The arrays in whose place an upsert would store what an element is equal to.
+    pub(crate) fn seeded_arrays(&self, found: &mut Vec<String>) {
+        match self {
+            Node::And(nodes) => nodes.iter().for_each(|node| node.seeded_arrays(found)),
+            Node::Test { path, test, array } => match (array, test.seeds()) {
+                (Some(array), Seeds::Value | Seeds::Element) => found.push(array.to_string()),
+                (None, Seeds::Element) => found.push(path.to_string()),
+                _ => {}
+            },
+            Node::All | Node::Never | Node::Or(_) | Node::Nor(_) | Node::Operator { .. } | Node::Raw(_) => {}
+        }
+    }
+
     pub(in crate::query) fn and(nodes: Vec<Node>) -> Node {
         let mut all = Vec::with_capacity(nodes.len());
         for node in nodes {
@@ -83,9 +98,10 @@ impl Node {
         match self {
             Node::All => Node::Never,
             Node::Never => Node::All,
-            Node::Test { path, test } => Node::Test {
+            Node::Test { path, test, array } => Node::Test {
                 path,
                 test: test.not(),
+                array,
             },
             Node::Or(nodes) => Node::Nor(nodes),
             Node::Nor(nodes) => single(nodes, Node::Never, Node::Or),
@@ -102,7 +118,33 @@ fn single(mut nodes: Vec<Node>, none: Node, many: impl FnOnce(Vec<Node>) -> Node
     }
 }
 
+/// What an upsert stores because of a test.
+enum Seeds {
+    Nothing,
+    Value,
+    /// What an element of the array is.
+    Element,
+}
+
 impl Test {
+    fn seeds(&self) -> Seeds {
+        let Test::Operators(operators) = self else {
+            return Seeds::Value;
+        };
+        let is_one = |values: &RawBson| match values {
+            RawBson::Array(values) => values.into_iter().count() == 1,
+            _ => false,
+        };
+        operators
+            .iter()
+            .fold(Seeds::Nothing, |seeds, (name, value)| match name.as_str() {
+                "$all" if is_one(value) => Seeds::Element,
+                "$in" if is_one(value) => Seeds::Value,
+                "$eq" => Seeds::Value,
+                _ => seeds,
+            })
+    }
+
     /// Equality with the value as it is: never taken for a pattern or for operators.
     pub(crate) fn equal(value: RawBson) -> Test {
         match is_plain(&value) {

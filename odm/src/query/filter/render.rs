@@ -66,7 +66,7 @@ impl Node {
         match self {
             Node::All => Ok(()),
             Node::Never => push(cstr!("$in"), RawBson::Array(RawArrayBuf::new())),
-            Node::Test { path, test } if path.is_empty() => match test {
+            Node::Test { path, test, .. } if path.is_empty() => match test {
                 Test::Equal(value) => push(cstr!("$eq"), value.clone()),
                 Test::Operators(tests) => tests
                     .iter()
@@ -104,7 +104,7 @@ impl Node {
                     [(cstr!("$in"), RawArrayBuf::new())].into_iter().collect(),
                 ))),
             )],
-            Node::Test { path, test } => {
+            Node::Test { path, test, .. } => {
                 let entry = match test {
                     Test::Equal(value) => Entry::Value(Cow::Borrowed(value)),
                     Test::Operators(operators) => {
