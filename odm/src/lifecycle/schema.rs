@@ -5,19 +5,22 @@ use bson::{Bson, Document, doc};
 use super::declared::{Declare, Declared};
 use super::rule::Rule;
 
-/// The schema of the documents of a type. Custom functions have no place in it; a type inside itself is described
-/// once.
+/// How many types on one way into a document are described although they are inside of themselves.
+const LEVELS: usize = 3;
+
+/// The schema of the documents of a type. Custom functions have no place in it, and what is deeper in types that hold
+/// themselves than [`LEVELS`] has none.
 pub(crate) fn of(declared: &'static Declared) -> Document {
     let mut schema = doc! { "bsonType": "object" };
     add(&mut schema, nested(declared, &mut Vec::new()));
     schema
 }
 
-fn nested(declared: &'static Declared, above: &mut Vec<*const Declared>) -> Document {
-    if declared.is_plain() || above.contains(&std::ptr::from_ref(declared)) {
+fn nested(declared: &'static Declared, above: &mut Vec<&'static Declared>) -> Document {
+    if declared.is_plain() || is_too_deep(declared, above) {
         return Document::new();
     }
-    above.push(std::ptr::from_ref(declared));
+    above.push(declared);
     let schema = match declared {
         Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => Document::new(),
         Declared::Document { fields, .. } => document(fields, above),
@@ -33,7 +36,22 @@ fn nested(declared: &'static Declared, above: &mut Vec<*const Declared>) -> Docu
     schema
 }
 
-fn document(fields: &'static [Declare], above: &mut Vec<*const Declared>) -> Document {
+fn is_too_deep(declared: &'static Declared, above: &[&'static Declared]) -> bool {
+    let is_again = |one: &Declared, before: &[&'static Declared]| {
+        matches!(one, Declared::Document { .. } | Declared::Variants { .. })
+            && before.iter().any(|other| std::ptr::eq(*other, one))
+    };
+    if !is_again(declared, above) {
+        return false;
+    }
+    let levels = above
+        .iter()
+        .enumerate()
+        .filter(|(at, one)| is_again(one, above.get(..*at).unwrap_or_default()));
+    levels.count() >= LEVELS
+}
+
+fn document(fields: &'static [Declare], above: &mut Vec<&'static Declared>) -> Document {
     let mut properties = Document::new();
     let mut schema = Document::new();
     for field in fields {
@@ -61,7 +79,7 @@ fn one_of_variants(
     tag: &str,
     content: &str,
     variants: &'static [Declare],
-    above: &mut Vec<*const Declared>,
+    above: &mut Vec<&'static Declared>,
 ) -> Document {
     let mut any = Vec::new();
     let mut names = Vec::new();

@@ -530,12 +530,20 @@ impl CheckedChange<'_> {
         conditions: &mut Vec<Condition>,
     ) -> Result<()> {
         let element = place.element();
-        for value in &added.elements {
+        let check = |validator: &mut Validator, value: &RawBson| {
             validator.value(
                 element.rules.iter().copied(),
                 element.nested,
                 value.as_raw_bson_ref(),
-            )?;
+            )
+        };
+        match added.elements.as_slice() {
+            [only] => check(validator, only)?,
+            several => {
+                for (place, value) in several.iter().enumerate() {
+                    validator.within(&place.to_string(), |validator| check(validator, value))?;
+                }
+            }
         }
         let Some(bound) = place.bound() else { return Ok(()) };
         let full = |more: usize| Message {

@@ -185,7 +185,7 @@ impl Validator {
         Ok(())
     }
 
-    fn within<T>(&mut self, name: &str, check: impl FnOnce(&mut Validator) -> T) -> T {
+    pub(super) fn within<T>(&mut self, name: &str, check: impl FnOnce(&mut Validator) -> T) -> T {
         let length = self.path.len();
         if length > 0 {
             self.path.push('.');

@@ -9,7 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The dotted path of the value by its stored names: `addresses.1.city`; empty for the whole document.
+    /// The dotted path of the value by its stored names: `addresses.1.city`; empty for the whole document. Of several
+    /// elements that are pushed together, the number is the element's place among them, counted from 0.
     pub path: String,
     /// The rule: `min`, `max`, `length`, `pattern`, `email`, `url`, `one_of`, `finite`, `custom`, or `max_items` for
     /// the bound of an array; or one of somebody else's, as of a catalog of attributes.

@@ -1,7 +1,8 @@
 //! Validation: what the model refuses, and that the database's validator refuses the same.
 
 use bson::{Bson, Document, doc};
-use odm::{Db, Error, ErrorKind, Model};
+use odm::{Db, Embedded, Error, ErrorKind, Model};
+use serde::{Deserialize, Serialize};
 
 use super::lifecycle_models::{Address, Contact, Person};
 
@@ -10,6 +11,8 @@ crate::on_every_backend! {
     updates_are_held_to_the_rules_where_the_value_is_known,
     the_databases_validator_refuses_what_the_model_refuses,
     a_validator_can_be_put_on_a_collection_that_exists,
+    the_validator_goes_some_levels_into_types_that_hold_themselves,
+    a_violation_names_the_element_of_several_that_are_pushed,
 }
 
 fn broken(error: &Error) -> Vec<(String, &'static str)> {
@@ -271,4 +274,76 @@ async fn a_validator_can_be_put_on_a_collection_that_exists(db: &Db) {
         .await
         .unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Validation, Some(121)));
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Embedded)]
+struct Part {
+    #[odm(validate(length(max = 3)))]
+    name: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+struct Machine {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(max = 10)]
+    parts: Vec<Part>,
+}
+
+fn part(name: &str, parts: Vec<Part>) -> Part {
+    Part {
+        name: name.to_owned(),
+        parts,
+    }
+}
+
+async fn the_validator_goes_some_levels_into_types_that_hold_themselves(db: &Db) {
+    let machines = db.collection::<Machine>();
+    machines.create().validated().await.unwrap();
+    let within = |levels: usize| {
+        let inner = part("too long", Vec::new());
+        (0..levels).fold(inner, |inner, _| part("a", vec![inner]))
+    };
+    for levels in 0..6 {
+        let machine = Machine {
+            id: 1,
+            parts: vec![within(levels)],
+        };
+        let raw = bson::serialize_to_document(&machine).unwrap();
+        let stored = machines.raw().insert(raw).await;
+        match levels {
+            0..=3 => assert_eq!(stored.unwrap_err().code(), Some(121), "{levels}"),
+            _ => {
+                stored.unwrap();
+                machines.raw().delete(Bson::Int32(1)).await.unwrap();
+            }
+        }
+        // The model holds its own writes to its rules at any depth.
+        let refused = machines.insert(machine).await.unwrap_err();
+        assert!(broken(&refused)[0].0.ends_with(".name"), "{refused}");
+    }
+}
+
+async fn a_violation_names_the_element_of_several_that_are_pushed(db: &Db) {
+    let machines = db.collection::<Machine>();
+    machines
+        .insert(Machine {
+            id: 1,
+            parts: vec![part("a", Vec::new())],
+        })
+        .await
+        .unwrap();
+    let (good, bad) = (part("b", Vec::new()), part("too long", Vec::new()));
+    let both = [good, bad.clone()];
+    let several = machines
+        .update_one(|m| m.id.eq(1), |m| m.parts.push_each(both))
+        .await
+        .unwrap_err();
+    assert_eq!(broken(&several), [("parts.1.name".to_owned(), "length")]);
+    let one = machines
+        .update_one(|m| m.id.eq(1), |m| m.parts.push(bad))
+        .await
+        .unwrap_err();
+    assert_eq!(broken(&one), [("parts.name".to_owned(), "length")]);
 }
