@@ -193,7 +193,31 @@ pub(crate) fn life(serde: &serde_attr::OnField, odm: &attr::OnField, problems: &
             "a function cannot read a field that serde stores in another way than its type's own",
             help,
         );
+        return;
     }
+    let rule = odm.life.rules.first().map(|rule| rule.span);
+    match (&serde.codec, odm.life.stored, rule) {
+        (Some(codec), None, Some(span)) if !is_as_bson(codec) => {
+            let help = "check the whole type: `#[odm(validate = function)]` on it; or say that they are about the stored \
+                        value: `validate(stored, ..)`";
+            problems.at_span(
+                span,
+                "rules are about what is stored, and serde stores this field in another way than its type's own",
+                help,
+            );
+        }
+        (None, Some(span), _) => {
+            let help = "leave `stored` out; it is for fields with a `#[serde(with = ..)]` of their own";
+            problems.at_span(span, "this field is stored as its type is", help);
+        }
+        _ => {}
+    }
+}
+
+/// Whether the codec is `odm::as_bson`, by which values are stored as what they are.
+fn is_as_bson(codec: &syn::ExprPath) -> bool {
+    let mut segments = codec.path.segments.iter().rev().skip(1);
+    segments.next().is_some_and(|module| module.ident == "as_bson")
 }
 
 /// Values without a name are held to rules where they are used.

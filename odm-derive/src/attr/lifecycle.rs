@@ -14,6 +14,8 @@ pub(crate) struct Life {
     pub(crate) rules: Vec<Rule>,
     pub(crate) save: Option<Ident>,
     pub(crate) role: Option<(Role, Span)>,
+    /// Whether the rules say that they are about what is stored.
+    pub(crate) stored: Option<Span>,
     validate: Option<()>,
     max: Option<()>,
 }
@@ -115,7 +117,7 @@ impl Life {
     /// `validate(..)`.
     pub(crate) fn validate(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         once(&mut self.validate, meta, "validate", |_| Ok(()))?;
-        rules(meta, &mut self.rules)
+        rules(meta, &mut self.rules, &mut self.stored)
     }
 
     /// `max = 200`.
@@ -155,7 +157,7 @@ impl Life {
 }
 
 /// The rules in parentheses.
-fn rules(meta: &ParseNestedMeta<'_>, rules: &mut Vec<Rule>) -> syn::Result<()> {
+fn rules(meta: &ParseNestedMeta<'_>, rules: &mut Vec<Rule>, stored: &mut Option<Span>) -> syn::Result<()> {
     if !meta.input.peek(syn::token::Paren) {
         return Err(problem(
             meta.path.span(),
@@ -166,6 +168,10 @@ fn rules(meta: &ParseNestedMeta<'_>, rules: &mut Vec<Rule>) -> syn::Result<()> {
     let before = rules.len();
     let mut failure: Option<syn::Error> = None;
     meta.parse_nested_meta(|meta| {
+        if meta.path.is_ident("stored") {
+            *stored = Some(meta.path.span());
+            return Ok(());
+        }
         if let Err(error) = rule(&meta, rules) {
             match &mut failure {
                 Some(failure) => failure.combine(error),
@@ -246,7 +252,7 @@ fn rule(meta: &ParseNestedMeta<'_>, into: &mut Vec<Rule>) -> syn::Result<()> {
         "custom" => add(Kind::Custom(value(meta, "path::to::function")?)),
         "each" | "values" => {
             let mut inner = Vec::new();
-            rules(meta, &mut inner)?;
+            rules(meta, &mut inner, &mut None)?;
             add(match key.as_str() {
                 "each" => Kind::Each(inner),
                 _ => Kind::Values(inner),

@@ -5,6 +5,7 @@ use bson::raw::cstr;
 
 use super::encode::Tested;
 use super::filter::{Filter, Test};
+use crate::error::{Error, ErrorKind};
 use crate::model::{Field, Text};
 
 impl<R, T> Field<R, T> {
@@ -12,7 +13,8 @@ impl<R, T> Field<R, T> {
     /// lines, `x` ignores white space, `s` lets `.` match line ends.
     ///
     /// The pattern is taken as it is: never build it from a user's text, use [`contains`](Field::contains) and its
-    /// like. Only a pattern that starts with `^` and plain text, without `i`, can use an index well.
+    /// like. A field with its own serde codec has none of them (`Unsupported`): patterns are asked of what is stored. Only a
+    /// pattern that starts with `^` and plain text, without `i`, can use an index well.
     pub fn regex(&self, pattern: impl Into<String>, options: impl Into<String>) -> Filter<R>
     where
         T: Text,
@@ -22,7 +24,14 @@ impl<R, T> Field<R, T> {
         if !options.is_empty() {
             operators.push((cstr!("$options"), RawBson::String(options)));
         }
-        Filter::from_result(self.tested(Tested::Value, Test::Operators(operators)))
+        let plain = match self.codec() {
+            None => Ok(()),
+            Some(_) => self.located(Err(Error::new(
+                ErrorKind::Unsupported,
+                "patterns are asked of what is stored, and the field has its own serde codec (`with`); use a raw filter",
+            ))),
+        };
+        Filter::from_result(plain.and_then(|()| self.tested(Tested::Value, Test::Operators(operators))))
     }
 
     /// Starts with this text, upper and lower case told apart. An index on the field is used as a range.
