@@ -66,7 +66,8 @@ impl<D, P> Find<D, P> {
         self
     }
 
-    /// Fetches only the stored fields of another type, and decodes that.
+    /// Fetches only the stored fields of another type, and decodes that. The model's
+    /// [`after_load`](crate::Hooks::after_load) does not run on it.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};

@@ -149,7 +149,8 @@ pub trait Hooks: Model {
         std::future::ready(Ok(()))
     }
 
-    /// After a document was read as this model, before anybody sees it.
+    /// After a document was read as this model, before anybody sees it. Not for what is read as another type, by
+    /// `project`, a pipeline or `distinct`: what this masks comes out of them as it is stored.
     ///
     /// # Errors
     /// The error of reading this document.

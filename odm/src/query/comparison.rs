@@ -12,6 +12,9 @@ use crate::model::{Field, Ordered};
 impl<R, T> Field<R, T> {
     /// Equal. On an array: the whole array is equal, or one of its elements is an array equal to it.
     ///
+    /// On an enum or another value that is no array MongoDB compares the elements of a stored array too: `eq` of one variant
+    /// of an untagged enum also matches where another variant is stored as an array that holds the value.
+    ///
     /// `eq(None)` also matches documents without the field.
     pub fn eq(&self, value: impl Operand<T>) -> Filter<R>
     where
