@@ -232,7 +232,7 @@ fn handle_type(ty: &dyn quote::ToTokens, span: Span, storage: &Storage, odm: &To
             let odm = located(odm, span);
             quote::quote_spanned!(span.resolved_at(Span::call_site())=> #odm::At<#ty, __R>)
         }
-        Storage::Opaque | Storage::Codec(_) => quote!(#odm::Field<__R, #ty>),
+        Storage::Opaque | Storage::Codec(..) => quote!(#odm::Field<__R, #ty>),
     }
 }
 
@@ -256,9 +256,12 @@ fn handle(
     match storage {
         Storage::Typed | Storage::Opaque => quote!(__odm::at(&#base, #name)),
         Storage::Flattened => quote!(__odm::Handle::at(#base.path())),
-        Storage::Codec(function) => {
-            let codec = codecs.encode(function, ty);
-            quote!(__odm::Field::with_codec(#base.child(#name), #codec))
+        Storage::Codec(codec) => {
+            let reader = codec.deserialize.as_ref();
+            let codec = codecs.encode(&codec.serialize, ty);
+            let reader = reader.and_then(|reader| codecs.read(reader, ty));
+            let reading = reader.map(|reader| quote!(.reading(#reader)));
+            quote!(__odm::Field::with_codec(#base.child(#name), #codec) #reading)
         }
     }
 }

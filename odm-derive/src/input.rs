@@ -134,10 +134,17 @@ pub(crate) enum Storage {
     Typed,
     /// A plain value.
     Opaque,
-    /// What this function serializes.
-    Codec(ExprPath),
+    /// What these functions make of it.
+    Codec(Box<FieldCodec>),
     /// The fields of its type, beside it.
     Flattened,
+}
+
+/// The functions that serde calls for a field in the place of its type's own.
+pub(crate) struct FieldCodec {
+    pub(crate) serialize: ExprPath,
+    /// Where serde calls one.
+    pub(crate) deserialize: Option<ExprPath>,
 }
 
 /// How serde shows the variant.

@@ -90,7 +90,7 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
     let declared = variants.iter().map(|Variant { ident, ty }| {
         quote! {
             __odm::ReferenceVariant::new::<<#ty as __odm::Link>::Document>(
-                |id| __odm::read_key(id).map(Self::#ident),
+                |id, readable| __odm::read_key(id, readable).map(Self::#ident),
                 |stored| __odm::decode(stored).map(#document::#ident),
             )
         }

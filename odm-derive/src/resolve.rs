@@ -147,7 +147,13 @@ fn declared<'a>(
             serde.skip.is_some() || (serde.skip_serializing.is_some() && serde.skip_deserializing.is_some());
         let storage = match (&serde.codec, serde.flatten, odm.opaque) {
             (_, Some(_), _) => Storage::Flattened,
-            (Some(codec), None, _) => Storage::Codec(codec.clone()),
+            (Some(codec), None, _) => {
+                let reader = serde.reader.clone();
+                Storage::Codec(Box::new(FieldCodec {
+                    serialize: codec.clone(),
+                    deserialize: reader.filter(|_| serde.skip_deserializing.is_none()),
+                }))
+            }
             (None, None, Some(_)) => Storage::Opaque,
             (None, None, None) => Storage::Typed,
         };
@@ -484,7 +490,13 @@ fn content<'a>(
                 ));
             }
             match <[_; 1]>::try_from(stored) {
-                Ok([(ty, Some(codec), _)]) => Content::One(ty, Storage::Codec(codec)),
+                Ok([(ty, Some(serialize), _)]) => {
+                    let codec = FieldCodec {
+                        serialize,
+                        deserialize: None,
+                    };
+                    Content::One(ty, Storage::Codec(Box::new(codec)))
+                }
                 Ok([(ty, None, Some(_))]) => Content::One(ty, Storage::Opaque),
                 Ok([(ty, None, None)]) => Content::One(ty, Storage::Typed),
                 Err(stored) => {

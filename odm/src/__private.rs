@@ -15,8 +15,8 @@ pub use crate::lifecycle::{
     deletion, stamp, stamp_with,
 };
 pub use crate::model::{
-    Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyReader, Model, Newtype, Path, SerializeWith,
-    Stored, Variant, VariantTest, encode_with,
+    Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyParse, KeyReader, KeyShow, Model, Newtype,
+    Path, SerializeWith, Stored, Variant, VariantTest, encode_with, parse_shown, show_with,
 };
 pub use crate::relation::{
     CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinkedReference, LinksTo, Ref, Reference,

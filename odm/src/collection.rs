@@ -600,7 +600,8 @@ impl<M: Model> Collection<M> {
     /// Values are decoded by the type's own `Deserialize`: where the field is stored in a way of its own
     /// (`#[serde(with = ..)]`), choose a type that reads it with [`values`](Distinct::values).
     pub fn distinct<T>(&self, field: impl FnOnce(M::Fields<M>) -> Field<M, T>) -> Distinct<M, T> {
-        Distinct::new(&self.target, field(M::fields()).path().to_string())
+        let field = field(M::fields());
+        Distinct::new(&self.target, field.path().to_string()).reading(field.reader())
     }
 
     /// Builds the indexes that the model declares.

@@ -22,7 +22,7 @@ pub use self::kind::{ArrayType, Date, MapKey, MapType, Newtype, Numeric, Ordered
 pub use self::lazy::Lazy;
 pub use self::path::{ArrayCondition, Base, Path, Segment};
 pub use self::variant::{Variant, VariantTest};
-pub use self::with::{SerializeWith, encode_with};
+pub use self::with::{SerializeWith, encode_with, parse_shown, show_with};
 
 use crate::error::Result;
 use crate::lifecycle::{Lifecycle, schema_of};
@@ -31,6 +31,14 @@ use crate::schema::ModelDescriptor;
 /// How a key is decoded when serde is told to do it in its own way.
 #[doc(hidden)]
 pub type KeyReader<K> = fn(bson::RawBsonRef<'_>) -> crate::error::Result<K>;
+
+/// How a key is written in formats for people. Hidden: the derive's own.
+#[doc(hidden)]
+pub type KeyShow<K> = fn(&K) -> crate::error::Result<bson::Bson>;
+
+/// How a key is read from formats for people. Hidden: the derive's own.
+#[doc(hidden)]
+pub type KeyParse<K> = fn(bson::Bson) -> crate::error::Result<K>;
 
 /// A type whose values are the documents of a collection. Derive it.
 #[diagnostic::on_unimplemented(
@@ -51,6 +59,14 @@ pub trait Model: Embedded + Send + Sync + 'static {
     /// How `_id` is decoded, if not by its own `Deserialize`.
     #[doc(hidden)]
     const KEY_READER: Option<KeyReader<Self::Key>> = None;
+
+    /// How `_id` is written in formats for people, if not by its own `Serialize`.
+    #[doc(hidden)]
+    const KEY_SHOW: Option<KeyShow<Self::Key>> = None;
+
+    /// How `_id` is read from formats for people, if not by its own `Deserialize`.
+    #[doc(hidden)]
+    const KEY_PARSE: Option<KeyParse<Self::Key>> = None;
 
     /// What is declared of the life of the documents: dates, version, soft deletion, hooks.
     #[doc(hidden)]
@@ -79,9 +95,13 @@ pub trait Model: Embedded + Send + Sync + 'static {
     /// ```
     fn key_field() -> Field<Self, Self::Key> {
         let path = Path::root().child("_id");
-        match Self::KEY_CODEC {
+        let field = match Self::KEY_CODEC {
             Some(codec) => Field::with_codec(path, codec),
             None => Field::new(path),
+        };
+        match Self::KEY_READER {
+            Some(reader) => field.reading(reader),
+            None => field,
         }
     }
 

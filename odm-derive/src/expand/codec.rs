@@ -59,8 +59,25 @@ impl<'a> Codecs<'a> {
         name
     }
 
-    /// The function that decodes a value of `ty` as `function` deserializes it.
-    pub(super) fn decode(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> TokenStream {
+    /// The functions that decode a value of `ty` as `function` deserializes it: what is stored, and what people read.
+    pub(super) fn decode(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> (TokenStream, TokenStream) {
+        let reader = self.reader(function, ty);
+        (
+            quote!(|value| __odm::read::<#reader>(value).map(|key| key.0)),
+            quote!(|value| __odm::parse_shown::<#reader>(value).map(|key| key.0)),
+        )
+    }
+
+    /// The function that decodes what is stored; none for a type that depends on parameters, of which nobody knows
+    /// whether they can be read.
+    pub(super) fn read(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> Option<TokenStream> {
+        if crate::generics::Params::mentions(self.expansion.container.generics, ty) {
+            return None;
+        }
+        Some(self.decode(function, ty).0)
+    }
+
+    fn reader(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> TokenStream {
         let name = format_ident!("{}Reader{}", self.prefix, self.count);
         self.count += 1;
         let mentioned = crate::generics::Params::mentions(self.expansion.container.generics, ty);
@@ -83,6 +100,6 @@ impl<'a> Codecs<'a> {
                 }
             }
         });
-        quote!(|value| __odm::read::<#name<#args>>(value).map(|key| key.0))
+        quote!(#name<#args>)
     }
 }

@@ -51,7 +51,7 @@ fn fields(fields: &[Field<'_>]) -> TokenStream {
                 let ty = field.ty;
                 quote!(__odm::declare!("", #ty))
             }
-            (Storage::Opaque | Storage::Codec(_), ..) => {
+            (Storage::Opaque | Storage::Codec(..), ..) => {
                 let name = &field.stored;
                 quote!(__odm::Declare::value(#name))
             }
@@ -175,8 +175,8 @@ pub(super) fn constants(
         let span = syn::spanned::Spanned::span(ty).resolved_at(Span::call_site());
         lifecycle.extend(match (role, &field.storage) {
             (Role::Version, _) => quote_spanned!(span=> .version::<#ty>(#name)),
-            (_, Storage::Codec(function)) => {
-                let codec = codecs.serializer(function, ty);
+            (_, Storage::Codec(codec)) => {
+                let codec = codecs.serializer(&codec.serialize, ty);
                 quote_spanned!(span=> .#method(#name, __odm::stamp_with::<#ty, #codec>))
             }
             (Role::SoftDelete, _) => quote_spanned!(span=> .soft_delete(#name, __odm::deletion::<#ty>)),

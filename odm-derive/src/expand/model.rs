@@ -45,15 +45,19 @@ pub(super) fn implementation(
         Some(key) => {
             let (ident, ty) = (key.ident, key.ty);
             if let Some(function) = &key.codec {
-                let codec = codecs.encode(function, ty);
+                let codec = codecs.serializer(function, ty);
                 key_codec.extend(quote!(
-                    const KEY_CODEC: __odm::Option<__odm::Codec<#ty>> = __odm::Option::Some(#codec);
+                    const KEY_CODEC: __odm::Option<__odm::Codec<#ty>> =
+                        __odm::Option::Some(__odm::encode_with::<#ty, #codec>);
+                    const KEY_SHOW: __odm::Option<__odm::KeyShow<#ty>> =
+                        __odm::Option::Some(__odm::show_with::<#ty, #codec>);
                 ));
             }
             if let Some(function) = &key.reader {
-                let reader = codecs.decode(function, ty);
+                let (reader, parser) = codecs.decode(function, ty);
                 key_codec.extend(quote!(
                     const KEY_READER: __odm::Option<__odm::KeyReader<#ty>> = __odm::Option::Some(#reader);
+                    const KEY_PARSE: __odm::Option<__odm::KeyParse<#ty>> = __odm::Option::Some(#parser);
                 ));
             }
             if crate::generics::Params::mentions(expansion.container.generics, ty) {
@@ -179,6 +183,8 @@ pub(super) fn of_kinds(
                 &__odm::ModelDescriptor::of_kinds::<#this>(#name, #collection, #tag, &[#(#descriptors),*]) #options #referrers;
             const KEY_CODEC: __odm::Option<__odm::Codec<Self::Key>> = <#first as __odm::Model>::KEY_CODEC;
             const KEY_READER: __odm::Option<__odm::KeyReader<Self::Key>> = <#first as __odm::Model>::KEY_READER;
+            const KEY_SHOW: __odm::Option<__odm::KeyShow<Self::Key>> = <#first as __odm::Model>::KEY_SHOW;
+            const KEY_PARSE: __odm::Option<__odm::KeyParse<Self::Key>> = <#first as __odm::Model>::KEY_PARSE;
             const LIFECYCLE: __odm::Lifecycle = __odm::Lifecycle::of_kinds(#collection, #tag, &[#(#lives),*]);
             fn key(&self) -> &Self::Key {
                 match self { #(#keys)* }

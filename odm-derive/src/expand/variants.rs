@@ -82,8 +82,8 @@ pub(super) fn implementations(
                 structs.extend(implementation(expansion, &name, fields));
                 quote!(__odm::Handle::at(#path))
             }
-            Content::One(ty, Storage::Codec(function)) => {
-                let codec = codecs.encode(function, ty);
+            Content::One(ty, Storage::Codec(codec)) => {
+                let codec = codecs.encode(&codec.serialize, ty);
                 quote!(__odm::Field::with_codec(#path, #codec))
             }
             Content::One(..) => quote!(__odm::Handle::at(#path)),

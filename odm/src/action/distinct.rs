@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bson::RawDocumentBuf;
+use bson::{RawBsonRef, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use super::setters::{runs, setters};
@@ -20,6 +20,8 @@ use crate::query::Filter;
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Distinct<D, T> {
     draft: Draft<backend::Distinct>,
+    /// How the field's own codec reads values.
+    reader: Option<fn(RawBsonRef<'_>) -> Result<T>>,
     marker: PhantomData<fn() -> (D, T)>,
 }
 
@@ -33,8 +35,14 @@ impl<D, T> Distinct<D, T> {
         };
         Distinct {
             draft: Draft::new(target, operation),
+            reader: None,
             marker: PhantomData,
         }
+    }
+
+    pub(crate) fn reading(mut self, reader: Option<fn(RawBsonRef<'_>) -> Result<T>>) -> Distinct<D, T> {
+        self.reader = reader;
+        self
     }
 
     /// Decodes the values as another type: `distinct(|b| b.authors).values::<String>()` for a field that is an
@@ -42,6 +50,7 @@ impl<D, T> Distinct<D, T> {
     pub fn values<U>(self) -> Distinct<D, U> {
         Distinct {
             draft: self.draft,
+            reader: None,
             marker: PhantomData,
         }
     }
@@ -78,7 +87,9 @@ impl<D, T: DeserializeOwned> Distinct<D, T> {
         let answer = target.execute(operation).await?;
         let values = answer.values()?;
         let decode = |value: &bson::RawBson| {
-            codec::decode_value(value.as_raw_bson_ref())
+            let value = value.as_raw_bson_ref();
+            self.reader
+                .map_or_else(|| codec::decode_value(value), |read| read(value))
                 .map_err(|error| target.explain(error.with_path(path.as_str()), "distinct"))
         };
         values.iter().map(decode).collect()

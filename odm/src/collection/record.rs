@@ -53,6 +53,18 @@ pub trait Record: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn read_key(key: RawBsonRef<'_>) -> Result<Self::Key>;
 
+    /// The `_id` for people, where it has a way of its own to be encoded.
+    #[doc(hidden)]
+    fn show_key(_key: &Self::Key) -> Option<Result<Bson>> {
+        None
+    }
+
+    /// The `_id` as people read it, or as it is stored.
+    #[doc(hidden)]
+    fn parse_key(shown: Bson) -> Result<Self::Key> {
+        Self::decode_key(&shown)
+    }
+
     /// The `_id`, given the encoded document that has it.
     #[doc(hidden)]
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<Self::Key>;
@@ -112,6 +124,17 @@ impl<M: Model> Record for M {
         match M::KEY_READER {
             Some(read) => read(key),
             None => codec::decode_value(key),
+        }
+    }
+
+    fn show_key(key: &M::Key) -> Option<Result<Bson>> {
+        M::KEY_SHOW.map(|show| show(key))
+    }
+
+    fn parse_key(shown: Bson) -> Result<M::Key> {
+        match M::KEY_PARSE {
+            None => Self::decode_key(&shown),
+            Some(parse) => parse(shown.clone()).or_else(|error| Self::decode_key(&shown).map_err(|_| error)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use bson::RawBson;
 
+use super::KeyReader;
 use super::field_type::Handle;
 use super::path::Path;
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub type Codec<T> = fn(&T) -> Result<RawBson>;
 pub struct Field<R, T> {
     path: Path,
     codec: Option<Codec<T>>,
+    reader: Option<KeyReader<T>>,
     marker: PhantomData<fn() -> (R, T)>,
 }
 
@@ -25,6 +27,7 @@ impl<R, T> Field<R, T> {
         Field {
             path,
             codec: None,
+            reader: None,
             marker: PhantomData,
         }
     }
@@ -34,8 +37,21 @@ impl<R, T> Field<R, T> {
         Field {
             path,
             codec: Some(codec),
+            reader: None,
             marker: PhantomData,
         }
+    }
+
+    /// With its own way to decode.
+    #[doc(hidden)]
+    pub fn reading(mut self, reader: KeyReader<T>) -> Field<R, T> {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// How its values are decoded, if not by their own `Deserialize`.
+    pub(crate) fn reader(&self) -> Option<KeyReader<T>> {
+        self.reader
     }
 
     /// Where the field is.
@@ -60,6 +76,7 @@ impl<R, T> Clone for Field<R, T> {
         Field {
             path: self.path.clone(),
             codec: self.codec,
+            reader: self.reader,
             marker: PhantomData,
         }
     }

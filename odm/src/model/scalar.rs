@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -142,15 +143,18 @@ impl MapType for bson::RawDocumentBuf {
 }
 
 macro_rules! arrays {
-    ($($type:ident<T $(, $other:ident)?> $($one:ident)?;)*) => {$(
+    ($($type:ident<T $(, $other:ident)?> where [$($bounds:tt)*];)*) => {$(
         plain!([T $(, $other)?] $type<T $(, $other)?>);
 
-        impl<T $(, $other)?> ArrayType for $type<T $(, $other)?> {
+        impl<T $(, $other)?> ArrayType for $type<T $(, $other)?>
+        where
+            $($bounds)*
+        {
             type Item = T;
 
-            $(fn $one(element: T) -> Option<Self> {
+            fn one(element: T) -> Option<Self> {
                 Some(Self::from_iter([element]))
-            })?
+            }
         }
 
         impl<T: Date $(, $other)?> Date for $type<T $(, $other)?> {}
@@ -158,12 +162,12 @@ macro_rules! arrays {
 }
 
 arrays! {
-    Vec<T> one;
-    VecDeque<T> one;
-    LinkedList<T> one;
-    BinaryHeap<T>;
-    BTreeSet<T>;
-    HashSet<T, S>;
+    Vec<T> where [];
+    VecDeque<T> where [];
+    LinkedList<T> where [];
+    BinaryHeap<T> where [T: Ord];
+    BTreeSet<T> where [T: Ord];
+    HashSet<T, S> where [T: Eq + Hash, S: BuildHasher + Default];
 }
 
 plain!([T, const N: usize] [T; N]);
@@ -178,6 +182,10 @@ macro_rules! boxed_slices {
 
         impl<T> ArrayType for $type<[T]> {
             type Item = T;
+
+            fn one(element: T) -> Option<Self> {
+                Some([element].into())
+            }
         }
     )*};
 }

@@ -137,8 +137,8 @@ impl<R, T> Field<R, T> {
             None => operand.with_operand(encode_value),
             Some(codec) => operand
                 .into_operand()
-                .and_then(T::one)
-                .ok_or_else(own_codec)
+                .ok_or_else(by_value)
+                .and_then(|element| T::one(element).ok_or_else(own_codec))
                 .and_then(|array| codec(&array))
                 .and_then(
                     |array| match array.as_array().and_then(|array| array.into_iter().next()) {
@@ -316,6 +316,11 @@ pub(super) fn own_codec() -> Error {
         "the elements of an array and the values of a map with their own serde codec (`as_bson`, `with`) cannot be \
          reached; use a raw filter, update or stage",
     )
+}
+
+fn by_value() -> Error {
+    let text = "an element of an array with its own serde codec (`as_bson`, `with`) is given by value";
+    Error::new(ErrorKind::InvalidArgument, text)
 }
 
 fn positional(path: &Path) -> Error {

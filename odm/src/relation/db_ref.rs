@@ -152,11 +152,14 @@ pub(super) fn pointer(value: RawBsonRef<'_>) -> Result<Option<Pointer<'_>>> {
 
 impl<D: Record> Serialize for DbRef<D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_readable = serializer.is_human_readable();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("$ref", &self.collection)?;
-        match D::encode_key(&self.id) {
-            None => map.serialize_entry("$id", &self.id)?,
-            Some(id) => map.serialize_entry("$id", &id.map_err(serde::ser::Error::custom)?)?,
+        let shown = is_readable.then(|| D::show_key(&self.id)).flatten();
+        match (shown, D::encode_key(&self.id)) {
+            (Some(id), _) => map.serialize_entry("$id", &id.map_err(serde::ser::Error::custom)?)?,
+            (None, None) => map.serialize_entry("$id", &self.id)?,
+            (None, Some(id)) => map.serialize_entry("$id", &id.map_err(serde::ser::Error::custom)?)?,
         }
         if let Some(database) = &self.database {
             map.serialize_entry("$db", database)?;
@@ -170,11 +173,18 @@ impl<D: Record> Serialize for DbRef<D> {
 
 impl<'de, D: Record> Deserialize<'de> for DbRef<D> {
     fn deserialize<S: Deserializer<'de>>(deserializer: S) -> Result<DbRef<D>, S::Error> {
-        deserializer.deserialize_map(Read(PhantomData))
+        let is_readable = deserializer.is_human_readable();
+        deserializer.deserialize_map(Read {
+            is_readable,
+            marker: PhantomData,
+        })
     }
 }
 
-struct Read<D>(PhantomData<D>);
+struct Read<D> {
+    is_readable: bool,
+    marker: PhantomData<D>,
+}
 
 impl<'de, D: Record> Visitor<'de> for Read<D> {
     type Value = DbRef<D>;
@@ -190,7 +200,11 @@ impl<'de, D: Record> Visitor<'de> for Read<D> {
             match name.as_str() {
                 "$ref" => collection = Some(map.next_value()?),
                 "$id" => {
-                    let key = D::decode_key(&map.next_value()?);
+                    let stored: Bson = map.next_value()?;
+                    let key = match self.is_readable {
+                        true => D::parse_key(stored),
+                        false => D::decode_key(&stored),
+                    };
                     id = Some(key.map_err(serde::de::Error::custom)?);
                 }
                 "$db" => database = Some(map.next_value()?),

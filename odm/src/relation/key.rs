@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::{Codec, KeyReader, Model, Path};
+use crate::model::{Codec, KeyParse, KeyReader, KeyShow, Model, Path};
 
 /// The field of `T` whose value a [`Ref<T, K>`](crate::Ref) holds: [`ById`], or what `#[odm(unique, key = Name)]` on
 /// a field of `T` declares.
@@ -22,6 +22,12 @@ pub trait ReferenceKey<T: Model>: Send + Sync + 'static {
     #[doc(hidden)]
     const READER: Option<KeyReader<Self::Value>> = None;
 
+    #[doc(hidden)]
+    const SHOW: Option<KeyShow<Self::Value>> = None;
+
+    #[doc(hidden)]
+    const PARSE: Option<KeyParse<Self::Value>> = None;
+
     /// Where the field is.
     fn path() -> Path;
 
@@ -38,6 +44,8 @@ impl<T: Model> ReferenceKey<T> for ById {
 
     const CODEC: Option<Codec<T::Key>> = T::KEY_CODEC;
     const READER: Option<KeyReader<T::Key>> = T::KEY_READER;
+    const SHOW: Option<KeyShow<T::Key>> = T::KEY_SHOW;
+    const PARSE: Option<KeyParse<T::Key>> = T::KEY_PARSE;
 
     fn path() -> Path {
         Path::root().child("_id")

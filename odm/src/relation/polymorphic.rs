@@ -8,6 +8,7 @@ use super::inverse::LinksTo;
 use super::link::{Aim, Link, Open, Pointer};
 use super::reference::Ref;
 use crate::codec;
+use crate::collection::Record;
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
@@ -36,14 +37,14 @@ impl<P: Model, E: HasVariant<Ref<P>>> LinksTo<P> for E {}
 pub struct ReferenceVariant<E: ReferenceEnum> {
     model: fn() -> &'static ModelDescriptor,
     open: Open,
-    read: fn(Bson) -> Result<E>,
+    read: fn(Bson, bool) -> Result<E>,
     document: fn(&RawDocument) -> Result<E::Document>,
 }
 
 impl<E: ReferenceEnum> ReferenceVariant<E> {
     /// The variant that refers to `T`.
     pub const fn new<T: Model>(
-        read: fn(Bson) -> Result<E>,
+        read: fn(Bson, bool) -> Result<E>,
         document: fn(&RawDocument) -> Result<E::Document>,
     ) -> ReferenceVariant<E> {
         ReferenceVariant {
@@ -99,15 +100,19 @@ pub fn write_variant<T: Model, S: Serializer>(reference: &Ref<T>, serializer: S)
 /// Reads the variant of the stored collection.
 #[doc(hidden)]
 pub fn read_variant<'de, E: ReferenceEnum, D: Deserializer<'de>>(deserializer: D) -> Result<E, D::Error> {
+    let is_readable = deserializer.is_human_readable();
     let stored = DbRef::<bson::Document>::deserialize(deserializer)?;
     ReferenceVariant::<E>::of(stored.collection())
-        .and_then(|variant| (variant.read)(stored.id().clone()))
+        .and_then(|variant| (variant.read)(stored.id().clone(), is_readable))
         .map_err(serde::de::Error::custom)
 }
 
-/// The reference with this `_id`.
+/// The reference with this `_id`, as it is stored or as people read it.
 #[doc(hidden)]
-pub fn read_key<T: Model>(id: Bson) -> Result<Ref<T>> {
+pub fn read_key<T: Model>(id: Bson, is_readable: bool) -> Result<Ref<T>> {
+    if is_readable && T::KEY_PARSE.is_some() {
+        return <T as Record>::parse_key(id).map(Ref::keyed);
+    }
     let id = codec::encode_value(&id)?;
     codec::decode_value(id.as_raw_bson_ref())
 }

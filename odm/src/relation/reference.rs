@@ -256,9 +256,12 @@ impl<T: Model, K: ReferenceKey<T, Value: fmt::Display>> fmt::Display for Ref<T, 
 
 impl<T: Model, K: ReferenceKey<T>> Serialize for Ref<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match K::CODEC {
-            None => self.key.serialize(serializer),
-            Some(codec) => codec(&self.key)
+        match (K::CODEC, K::SHOW) {
+            (None, _) => self.key.serialize(serializer),
+            (_, Some(show)) if serializer.is_human_readable() => show(&self.key)
+                .map_err(serde::ser::Error::custom)?
+                .serialize(serializer),
+            (Some(codec), _) => codec(&self.key)
                 .map_err(serde::ser::Error::custom)?
                 .serialize(serializer),
         }
@@ -270,8 +273,17 @@ impl<'de, T: Model, K: ReferenceKey<T>> Deserialize<'de> for Ref<T, K> {
         let Some(read) = K::READER else {
             return K::Value::deserialize(deserializer).map(Ref::keyed);
         };
-        let key = codec::encode_value(&bson::Bson::deserialize(deserializer)?);
-        let key = key.and_then(|key| read(key.as_raw_bson_ref()));
+        let is_readable = deserializer.is_human_readable();
+        let stored = bson::Bson::deserialize(deserializer)?;
+        let decode = |stored: &bson::Bson| {
+            let key = codec::encode_value(stored)?;
+            read(key.as_raw_bson_ref())
+        };
+        let key = match K::PARSE.filter(|_| is_readable) {
+            None => decode(&stored),
+            // Extended JSON is what was stored.
+            Some(parse) => parse(stored.clone()).or_else(|error| decode(&stored).map_err(|_| error)),
+        };
         key.map(Ref::keyed).map_err(serde::de::Error::custom)
     }
 }

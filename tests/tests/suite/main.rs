@@ -114,6 +114,7 @@ mod embedded;
 mod encrypted_fields;
 mod errors_of_servers;
 mod expiry;
+mod field_codecs;
 mod figures_interleavings;
 mod filters;
 mod filters_nested;
