@@ -112,6 +112,9 @@ impl Decimal {
 
     /// The sum, if it is a decimal without rounding.
     fn plus(self, other: Decimal) -> Option<Decimal> {
+        if other.coefficient == 0 {
+            return Some(self);
+        }
         let exponent = self.exponent.min(other.exponent);
         let mut sum = Decimal {
             coefficient: self.at(exponent)?.checked_add(other.at(exponent)?)?,
@@ -173,7 +176,8 @@ mod tests {
         check(decimal("0"), decimal("1E+6000"), Some(decimal("1E+6000")));
         let most = "9".repeat(34);
         check(decimal("0"), decimal(&most), Some(decimal(&most)));
-        check(decimal("-1"), decimal(&most), Some(decimal("1E+34")));
+        let next = format!("1{}E+1", "0".repeat(33));
+        check(decimal("-1"), decimal(&most), Some(decimal(&next)));
         check(decimal("-2"), decimal(&most), None);
         check(decimal("1E-10"), decimal("1E+30"), None);
         check(decimal("1E-6000"), decimal("1"), None);
