@@ -1,6 +1,6 @@
 //! Money in collections: the three forms, their filters, orders, updates and sums.
 
-use bson::{Bson, Decimal128, doc};
+use bson::{Bson, doc};
 use odm::expr::count;
 use odm::{Db, Embedded, ErrorKind, Model};
 use odm_patterns::money::{
