@@ -103,18 +103,18 @@ impl DeclaredCollection {
             }
         }
         let stored = existing.get_document("validator").ok();
-        if let Some(wanted) = self.validator(stored) {
-            if stored != Some(&wanted) {
-                drifts.push(OptionDrift {
-                    name: "validator".to_owned(),
-                    line: line(
-                        "validator",
-                        stored.cloned().map(Bson::from).as_ref(),
-                        &wanted.clone().into(),
-                    ),
-                    change: Some(doc! { "validator": wanted }),
-                });
-            }
+        if let Some(wanted) = self.validator(stored)
+            && stored != Some(&wanted)
+        {
+            drifts.push(OptionDrift {
+                name: "validator".to_owned(),
+                line: line(
+                    "validator",
+                    stored.cloned().map(Bson::from).as_ref(),
+                    &wanted.clone().into(),
+                ),
+                change: Some(doc! { "validator": wanted }),
+            });
         }
         drifts
     }
