@@ -288,7 +288,7 @@ mod tests {
         );
         check(
             doc! {"capped": true, "size": 1000_i64, "max": 5},
-            doc! {"capped": true, "size": 4096, "max": 6},
+            doc! {"capped": true, "size": 8192, "max": 6},
             &["size", "max"],
         );
         let series = |name: &str, grain: &str| doc! {"timeField": name, "granularity": grain};
