@@ -72,7 +72,7 @@ impl<D: Record> InsertOne<D> {
         // Without a key the draft has failed before.
         let key = key.ok_or_else(|| super::update::nothing_written(&target, "insert"))?;
         super::update::check_single(&target, "insert", answer.write()?)
-            .map_err(|error| error.or_id(|| super::insert_many::key_to_bson(&key)))?;
+            .map_err(|error| error.or_id(|| super::insert_many::key_to_bson::<D>(&key)))?;
         Ok(key)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::Serialize;
 
 use super::page_token::{Order, PageToken};
@@ -85,7 +85,7 @@ impl<D, P> Find<D, P> {
     /// ```
     ///
     /// Errors of `.await`: `InvalidArgument` for a page of no documents, for a `skip` or `limit` beside it, for a sort
-    /// that is not by fields, and where the place of one of the page's documents cannot be told, naming document and field:
+    /// that is not by fields, for `near` without a sort, whose order is that of distance, and where the place of one of the page's documents cannot be told, naming document and field:
     /// it leads through an array of documents, is a pattern, or an array of several elements under a collation;
     /// `PageToken` for a token that is damaged or of another sort.
     pub fn page(self, size: u32) -> FindPage<D, P> {
@@ -191,6 +191,9 @@ fn walk<P>(find: &backend::Find, size: u32, from: Option<From>, decode: Decode<P
     if find.skip > 0 || find.limit > 0 {
         return refuse("a page takes no skip and no limit: it has its size, and begins at a token");
     }
+    if find.sort.is_none() && is_by_distance(&find.filter) {
+        return refuse("the order of `near` has no places for pages: sort by fields, or take `limit`");
+    }
     let order = Order {
         keyset: Keyset::new(find.sort.as_deref())?,
         collation: find.options.collation.clone(),
@@ -211,6 +214,21 @@ fn walk<P>(find: &backend::Find, size: u32, from: Option<From>, decode: Decode<P
         size,
         start,
         decode,
+    })
+}
+
+/// Whether the database gives what the filter finds in order of distance.
+fn is_by_distance(filter: &RawDocument) -> bool {
+    filter.iter().flatten().any(|(name, value)| match value {
+        RawBsonRef::Array(parts) if name == "$and" => parts
+            .into_iter()
+            .flatten()
+            .any(|part| part.as_document().is_some_and(is_by_distance)),
+        RawBsonRef::Document(test) => test
+            .iter()
+            .flatten()
+            .any(|(operator, _)| matches!(operator.as_str(), "$near" | "$nearSphere")),
+        _ => false,
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use odm::bson::{Document, doc};
-use odm::{Collection, Filter, Model, Result};
+use odm::{Collection, Error, ErrorKind, Filter, Model, Result};
 
 use super::mark::Mark;
 use super::state::{delete_unchanged, ids, is_same, write_unchanged};
@@ -93,6 +93,10 @@ impl<M: Model> Transfer<M> {
 
     async fn run(mut self) -> Result<Moved> {
         crate::beside::room_in::<M>(DENIED)?;
+        let options = M::DESCRIPTOR.options.map(|options| options());
+        if options.is_some_and(|options| options.options().contains_key("timeseries")) {
+            return Err(self.of_time_series());
+        }
         let mut moved = Moved::default();
         let filter = self.filter.clone();
         let found = self.documents.find(|_| filter).with_deleted().untyped();
@@ -110,7 +114,14 @@ impl<M: Model> Transfer<M> {
             batch.retain(|document| !self.has_events(document));
             moved.waiting += (all - batch.len()) as u64;
             if all > 0 {
-                let gone = self.sides.step(&batch).await?;
+                let gone = self
+                    .sides
+                    .step(&batch)
+                    .await
+                    .map_err(|error| match error.code() {
+                        Some(CHANGES_ONE_OF_SERIES) => self.of_time_series().with_source(error),
+                        _ => error,
+                    })?;
                 moved.moved += gone;
                 moved.kept += (batch.len() as u64).saturating_sub(gone);
                 if let Some(progress) = &mut self.progress {
@@ -130,6 +141,20 @@ impl<M> Transfer<M> {
         outboxes.any(|path| elements_at(document, &format!("{path}.events")).next().is_some())
     }
 }
+
+impl<M: Model> Transfer<M> {
+    fn of_time_series(&self) -> Error {
+        Error::new(
+            ErrorKind::Unsupported,
+            "documents of a time series cannot be archived: none is changed or deleted alone",
+        )
+        .with_model(M::DESCRIPTOR.name)
+        .with_namespace(self.documents.name())
+    }
+}
+
+/// MongoDB's code of a change that reaches one document of a time series.
+const CHANGES_ONE_OF_SERIES: i32 = 72;
 
 impl<M: Model> Sides<M> {
     /// Moves a batch; gives how many are gone from here.

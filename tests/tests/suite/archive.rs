@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 crate::on_every_backend! {
     a_model_that_could_not_be_read_meanwhile_is_refused,
     documents_are_moved_and_come_back_as_they_were,
+    time_series_are_refused,
     a_change_between_copy_and_deletion_is_kept,
     a_crash_at_any_write_is_resumed,
     archivers_at_once_lose_nothing,
@@ -62,6 +63,55 @@ async fn ids(collection: &Collection<Document>) -> Vec<i32> {
     all.iter()
         .map(|document| document.get_i32("_id").unwrap())
         .collect()
+}
+
+async fn time_series_are_refused(db: &Db) {
+    #[derive(Clone, Debug, Serialize, Deserialize, Model)]
+    #[odm(collection = "archive_series", options = series)]
+    struct Measured {
+        #[serde(rename = "_id")]
+        id: i32,
+        at: bson::DateTime,
+    }
+    fn series() -> odm::CollectionDeclaration {
+        odm::CollectionDeclaration::new().time_series(&Measured::fields().at)
+    }
+    #[derive(Clone, Debug, Serialize, Deserialize, Model)]
+    #[odm(collection = "archive_series")]
+    struct Unsaid {
+        #[serde(rename = "_id")]
+        id: i32,
+        at: bson::DateTime,
+    }
+    let at = bson::DateTime::from_millis(0);
+    db.sync_models(&odm::Models::new().with::<Measured>())
+        .await
+        .unwrap();
+    db.collection::<Measured>()
+        .insert(Measured { id: 1, at })
+        .await
+        .unwrap();
+    let said = Archive::<Measured>::new(db, db);
+    let unsaid = Archive::<Unsaid>::new(db, db);
+    for (refused, model) in [
+        (said.store(|m| m.id.gt(0)).await.unwrap_err(), "Measured"),
+        (said.restore(|m| m.id.gt(0)).await.unwrap_err(), "Measured"),
+        (unsaid.store(|m| m.id.gt(0)).await.unwrap_err(), "Unsaid"),
+    ] {
+        assert_eq!(
+            (refused.kind(), refused.model()),
+            (ErrorKind::Unsupported, Some(model))
+        );
+    }
+    assert_eq!(
+        db.raw_collection("archive_series")
+            .find_all()
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(unsaid.archived().find_all().await.unwrap().is_empty());
 }
 
 async fn documents_are_moved_and_come_back_as_they_were(db: &Db) {

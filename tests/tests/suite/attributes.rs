@@ -1,7 +1,7 @@
 //! Dynamic attributes: both forms answer alike.
 
 use bson::{Bson, Document, doc};
-use odm::{Db, ErrorKind, Model as _};
+use odm::{Db, ErrorKind};
 use odm_patterns::attributes::{
     AttributeProblemKind, Attributes, Catalog, Definition, Kind, ProductProblemKind, ProductType, Quantity,
     Rejected, Value,

@@ -2,11 +2,12 @@
 
 use bson::{Bson, Document, bson, doc};
 use odm::geo::{Area, Geometry, LineString, Point, Polygon};
-use odm::{Db, Filter, Model};
+use odm::{Db, ErrorKind, Filter, Model};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
     the_nearest_come_first,
+    pages_are_not_in_order_of_distance,
     shapes_hold_and_meet_each_other,
     flat_areas_hold_places,
     shapes_come_back_as_they_were,
@@ -40,6 +41,31 @@ fn sight(id: &str, longitude: f64, latitude: f64) -> Sight {
         area: None,
         grid: [longitude, latitude],
     }
+}
+
+async fn pages_are_not_in_order_of_distance(db: &Db) {
+    let sights = db.collection::<Sight>();
+    sights.create_indexes().await.unwrap();
+    for (id, east) in [("a", 3.0), ("b", 1.0), ("c", 2.0)] {
+        sights.insert(sight(id, east, 0.0)).await.unwrap();
+    }
+    let near = || sights.find(|s| s.kind.eq("inn") & s.place.near(Point::new(0.0, 0.0), ..));
+    let refused = near().page(2).await.unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.model()),
+        (ErrorKind::InvalidArgument, Some("Sight"))
+    );
+    let nearest = near().limit(2).await.unwrap();
+    assert_eq!(
+        nearest.iter().map(|s| s.id.as_str()).collect::<Vec<_>>(),
+        ["b", "c"]
+    );
+    // With an order of their own it is a condition.
+    let page = near().sort(|s| s.id.desc()).page(2).await.unwrap();
+    assert_eq!(
+        page.items.iter().map(|s| s.id.as_str()).collect::<Vec<_>>(),
+        ["c", "b"]
+    );
 }
 
 fn square(x: f64, y: f64, side: f64) -> Polygon {

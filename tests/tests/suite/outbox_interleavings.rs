@@ -356,7 +356,7 @@ async fn two_relays_and_an_inbox_are_exactly_once_in_every_order() {
                     // Behind the first event.
                     faults.add(Fault::nth("commitTransaction", 2).crash());
                     let relay = Relay::new(&faulty, faulty.collection::<Parcel>(), |p| p.outbox);
-                    let relay = relay.lease(Duration::ZERO);
+                    let relay = relay.lease(Duration::ZERO).pauses(Duration::ZERO, Duration::ZERO);
                     let died = relay.run(async |delivery: Delivery| {
                         Inbox::new(&faulty, "billing")
                             .receive("a", delivery.sequence, async |tx| {

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Gives;
 use crate::model::{Field, Segment};
 use crate::query::encode::path_text;
+use crate::query::expression::Encoding;
 use crate::query::filter::array;
 
 impl<R, T> Field<R, T> {
@@ -46,7 +47,7 @@ impl<R, T> Field<R, T> {
     /// field may be missing, say what it counts as (`if_null`). What is computed is held to the model's rules by the
     /// database's validator alone.
     pub fn set_to(&self, value: impl Gives<R, T>) -> Update<R> {
-        Update::change(self, value.give().map(Action::Compute))
+        Update::change(self, value.give(&Encoding::of(self.codec())).map(Action::Compute))
     }
 }
 
