@@ -169,6 +169,7 @@ async fn elements_of_sets_are_found_and_changed_by_the_codec_of_the_set(db: &Db)
         .raw()
         .count(doc! { "ids": { "$type": "binData" }, "amounts": { "$type": "decimal" } });
     assert_eq!(raw.await.unwrap(), 1);
+    #[expect(clippy::needless_borrows_for_generic_args, reason = "this is what is refused")]
     let borrowed = payments.count(|p| p.ids.has(&uuid(2))).await.unwrap_err();
     assert_eq!(
         (borrowed.kind(), borrowed.path()),

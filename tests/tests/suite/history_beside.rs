@@ -57,9 +57,8 @@ async fn relay(db: &Db) -> Vec<(i64, Received<()>)> {
     let relay = Relay::new(db, db.collection::<Account>(), |a| a.outbox);
     let relayed = relay.run(async |delivery: Delivery| {
         let received = inbox.receive(&delivery.source, delivery.sequence, async |_| Ok(()));
-        seen.lock()
-            .unwrap()
-            .push((delivery.data::<i64>()?, received.await?));
+        let received = (delivery.data::<i64>()?, received.await?);
+        seen.lock().unwrap().push(received);
         Ok::<(), Error>(())
     });
     assert!(relayed.await.unwrap().failed.is_empty());

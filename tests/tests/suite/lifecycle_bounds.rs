@@ -143,13 +143,19 @@ async fn an_upsert_never_inserts_beside_a_full_document(db: &Db) {
     bins.insert(Bin::new(1, &[1, 2, 3])).await.unwrap();
     let by_id = bins.upsert(|b| b.id.eq(1), |b| b.items.push(4));
     assert_full(&by_id.await.unwrap_err(), "items");
-    let by_name = bins.upsert(|b| b.name.eq("bin 1"), |b| b.items.push(4));
+    let by_name = bins.upsert(
+        |b| b.name.eq("bin 1"),
+        |b| b.id.set_on_insert(9) & b.items.push(4),
+    );
     assert_full(&by_name.await.unwrap_err(), "items");
     assert_eq!(bins.estimated_count().await.unwrap(), 1);
     let result = bins.upsert(|b| b.id.eq(2), |b| b.items.push(4)).await.unwrap();
     assert_eq!(result.upserted_id, Some(2));
     let found = bins
-        .find_one_and_update(|b| b.name.eq("bin 1"), |b| b.items.push(4))
+        .find_one_and_update(
+            |b| b.name.eq("bin 1"),
+            |b| b.id.set_on_insert(9) & b.items.push(4),
+        )
         .upsert()
         .await;
     assert_full(&found.unwrap_err(), "items");
@@ -163,7 +169,10 @@ async fn an_upsert_never_inserts_beside_a_full_document(db: &Db) {
     assert_eq!(error.write_errors().len(), 1);
     let bulk = bins
         .bulk_write()
-        .upsert(|b| b.name.eq("bin 1"), |b| b.items.push(4))
+        .upsert(
+            |b| b.name.eq("bin 1"),
+            |b| b.id.set_on_insert(9) & b.items.push(4),
+        )
         .upsert(|b| b.id.eq(2), |b| b.items.push(5));
     assert_eq!(bulk.await.unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
@@ -219,7 +228,12 @@ async fn a_failure_between_the_steps_of_an_upsert_inserts_nothing(db: &Db) {
     let (faulty, faults) = db.faulty();
     let bins = faulty.collection::<Bin>();
     bins.insert(Bin::new(1, &[1, 2, 3])).await.unwrap();
-    let push = || bins.upsert(|b| b.name.eq("bin 1"), |b| b.items.push(4));
+    let push = || {
+        bins.upsert(
+            |b| b.name.eq("bin 1"),
+            |b| b.id.set_on_insert(9) & b.items.push(4),
+        )
+    };
     let other = || {
         bins.upsert(
             |b| b.name.eq("other"),

@@ -205,7 +205,11 @@ async fn an_upsert_inserts_nothing_that_the_model_refuses(db: &Db) {
     type Broken = (&'static str, &'static str);
     let refused: [(Filter<Cart>, Update<Cart>, Broken); 8] = [
         (c().id.eq(2), c().points.inc(11), ("points", "max")),
-        (c().name.eq("x"), c().points.inc(-1), ("points", "min")),
+        (
+            c().id.eq(9) & c().name.eq("x"),
+            c().points.inc(-1),
+            ("points", "min"),
+        ),
         (
             c().id.eq(3) & c().points.eq(99),
             c().lines.set(vec![]),

@@ -78,7 +78,7 @@ fn poll(id: i32) -> Poll {
 
 async fn keys_are_stored_as_text(db: &Db) {
     let polls = db.collection::<Poll>();
-    polls.insert(&poll(1)).await.unwrap();
+    polls.insert(poll(1)).await.unwrap();
     let stored: Document = polls.raw().find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
     let expected = doc! {
         "_id": 1,
@@ -91,7 +91,7 @@ async fn keys_are_stored_as_text(db: &Db) {
         "seen": bson::Timestamp { time: 9, increment: 1 },
     };
     assert_eq!(stored, expected);
-    assert_eq!(polls.get(&1).await.unwrap(), Some(poll(1)));
+    assert_eq!(polls.get(1).await.unwrap(), Some(poll(1)));
 }
 
 async fn paths_reach_keys_of_their_type(db: &Db) {
@@ -105,7 +105,7 @@ async fn paths_reach_keys_of_their_type(db: &Db) {
                     & p.by_year.key(-1).set(9)
                     & p.moods.key(Mood::NotSure).inc(3)
                     & p.shelves.key(Shelf(3)).push("b".to_owned())
-                    & p.votes.key(&voter()).weight.mul(2)
+                    & p.votes.key(voter()).weight.mul(2)
                     & p.devices.key(device()).unset()
                     & p.open.key(false).set(7)
             },
@@ -129,7 +129,7 @@ async fn paths_reach_keys_of_their_type(db: &Db) {
 
 async fn tracked_documents_save_single_keys(db: &Db) {
     let polls = db.collection::<Poll>();
-    polls.insert(&poll(1)).await.unwrap();
+    polls.insert(poll(1)).await.unwrap();
     let mut tracked = polls.find_one(|p| p.id.eq(1)).tracked().await.unwrap().unwrap();
     polls
         .update_one(|p| p.id.eq(1), |p| p.by_year.key(1_999).set(3))
@@ -139,18 +139,18 @@ async fn tracked_documents_save_single_keys(db: &Db) {
     tracked.by_year.remove(&-44);
     tracked.save(&polls).await.unwrap();
     let years = BTreeMap::from([(1_999, 3), (2_026, 5), (2_027, 1)]);
-    assert_eq!(polls.get(&1).await.unwrap().unwrap().by_year, years);
+    assert_eq!(polls.get(1).await.unwrap().unwrap().by_year, years);
 }
 
 async fn keys_that_do_not_fit_are_named(db: &Db) {
     let polls = db.collection::<Poll>();
-    polls.insert(&poll(1)).await.unwrap();
+    polls.insert(poll(1)).await.unwrap();
     polls
         .raw()
         .update_one(doc! { "_id": 1 }, doc! { "$set": { "by_year.soon": 1_i64 } })
         .await
         .unwrap();
-    let error = polls.get(&1).await.unwrap_err();
+    let error = polls.get(1).await.unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, Some("by_year")));
     assert!(
         error.to_string().contains("string \"soon\", expected i32"),

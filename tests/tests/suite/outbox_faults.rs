@@ -91,9 +91,8 @@ async fn consume(db: &Db, inbox: &Inbox) -> Vec<(i64, Received<()>)> {
     let publisher = relay(db);
     let relayed = publisher.run(async |delivery: Delivery| {
         let received = inbox.receive(&delivery.source, delivery.sequence, async |_| Ok(()));
-        seen.lock()
-            .unwrap()
-            .push((delivery.data::<i64>()?, received.await?));
+        let received = (delivery.data::<i64>()?, received.await?);
+        seen.lock().unwrap().push(received);
         Ok::<(), Error>(())
     });
     assert!(relayed.await.unwrap().failed.is_empty());

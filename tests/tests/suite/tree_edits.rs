@@ -263,9 +263,12 @@ async fn a_saved_node_keeps_the_date_of_its_creation(db: &Db) {
             (node.parent, node.path, node.left) = (Some(9), Some(",9,".into()), Some(99));
             node.created = DateTime::from_millis(5);
             tree.save(&node).await.expect("saved");
-            tree.edit(id, |node| Ok(node.title.push('!')))
-                .await
-                .expect("edited");
+            tree.edit(id, |node| {
+                node.title.push('!');
+                Ok(())
+            })
+            .await
+            .expect("edited");
             let saved = tree.get(id).await.expect("a read").expect("it is there");
             let dates = [saved.created, saved.changed].map(|date| date.timestamp_millis());
             assert_eq!((saved.title.as_str(), dates), ("$saved!", [1_000, 2_000]));

@@ -189,7 +189,7 @@ fn find_one_and_gives_old_or_new() {
     let emma = Book::new(1, "Emma");
     fake.answer(reply(&emma)).answer(Response::Document(None));
     let action = books.find_one_and_update(
-        |_| Filter::raw(doc! {}),
+        |_| Filter::raw(doc! {"_id": 1}),
         |_| Update::raw(doc! {"$set": {"title": "x"}}),
     );
     let action = action.sort(|b| b.title.asc()).return_new().upsert();
