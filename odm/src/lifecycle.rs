@@ -4,6 +4,7 @@
 //! what is sent; `pipeline` sends it and says what came of it. A model that declares nothing has no plan, and its
 //! writes go straight to the database.
 
+mod checked_change;
 mod condition;
 mod copies;
 mod declared;

@@ -92,7 +92,10 @@ impl Place {
                     place.step(&step, &mut next);
                 }
                 places = next;
-                above = joined(&above, part);
+                if !above.is_empty() {
+                    above.push('.');
+                }
+                above.push_str(part);
             }
         }
         places

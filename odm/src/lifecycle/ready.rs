@@ -87,10 +87,9 @@ impl Ready {
         if let Some(hooks) = plan.lifecycle.hooks {
             let context = HookContext::new(target.db(), target.namespace().collection.clone());
             for write in &mut batch.writes {
-                let id = inserted_id(write);
-                (hooks.before)(write, &context)
-                    .await
-                    .map_err(|error| named(error, id))?;
+                if let Err(error) = (hooks.before)(write, &context).await {
+                    return Err(named(error, inserted_id(write)));
+                }
             }
         }
         let mut asked = match plan.lifecycle.hooks {

@@ -4,6 +4,7 @@
 use bson::oid::ObjectId;
 use bson::{Bson, DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
+use super::checked_change::CheckedChange;
 use super::condition::{Added, Condition, Must, guard_stage};
 use super::copies::{Copied, PENDING, STAMP};
 use super::declared::Declared;
@@ -14,10 +15,9 @@ use super::place::{Place, Tags};
 use super::plan::{Plan, Stamp};
 use super::rule::Rule;
 use super::scope::Settings;
-use super::sum::Sum;
 use super::validator::Validator;
 use super::versions;
-use super::violation::{Message, Violation};
+use super::violation::Violation;
 use super::write::{Kind, Write};
 use crate::codec::{self, Raw};
 use crate::collection::Target;
@@ -428,166 +428,7 @@ impl Stages<'_> {
             filter,
             array_filters,
         };
-        match places.as_slice() {
-            [] => Ok(()),
-            [place] => change.check(place, self.validator, conditions),
-            places => {
-                if let Some(either) = change.check_any(places, self.validator)? {
-                    conditions.push(either);
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-/// A change that is held against what is declared of its value.
-struct CheckedChange<'a> {
-    action: &'a Action,
-    added: Option<Added>,
-    path: &'a str,
-    /// The write's filter.
-    filter: &'a RawDocumentBuf,
-    array_filters: &'a [RawDocumentBuf],
-}
-
-impl CheckedChange<'_> {
-    /// Of a path that leads to one of several places, nobody knows which: what is wrong at each of them is wrong. Gives
-    /// what must hold for one of them.
-    fn check_any(&self, places: &[Place], validator: &mut Validator) -> Result<Option<Condition>> {
-        let (mut allowed, mut first, mut failed) = (Vec::new(), None, None);
-        for place in places {
-            let (mut own, mut conditions) = (validator.beside(), Vec::new());
-            if let Err(error) = self.check(place, &mut own, &mut conditions) {
-                failed.get_or_insert(error);
-                continue;
-            }
-            let violations = own.into_violations();
-            match (violations.is_empty(), conditions.is_empty()) {
-                (true, true) => return Ok(None),
-                (true, false) => allowed.push(conditions),
-                (false, _) => {
-                    first.get_or_insert(violations);
-                }
-            }
-        }
-        match (failed, allowed.is_empty(), first) {
-            (Some(error), ..) => Err(error),
-            (None, false, _) => Ok(Some(Condition {
-                path: self.path.to_owned(),
-                must: Must::MeetOne(allowed),
-            })),
-            (None, true, violations) => {
-                validator.take(violations.unwrap_or_default());
-                Ok(None)
-            }
-        }
-    }
-
-    fn check(&self, place: &Place, validator: &mut Validator, conditions: &mut Vec<Condition>) -> Result<()> {
-        validator.at(self.path);
-        if let Some((bound, position)) = place.element_of
-            && position >= bound as usize
-        {
-            validator.found(Message {
-                rule: "max_items",
-                text: format!("is beyond the {bound} elements that its array may have").into(),
-            });
-        }
-        match self.action {
-            Action::Set(value)
-            | Action::SetOnInsert(value)
-            | Action::Minimum(value)
-            | Action::Maximum(value) => {
-                validator.value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())
-            }
-            Action::Increment(step) => {
-                for rule in &place.rules {
-                    if let (Rule::Finite, Some(message)) = (rule, rule.broken(step.as_raw_bson_ref())?) {
-                        validator.found(message);
-                    }
-                    if let Some(sum) = Sum::of(rule, step, self.path, self.filter, self.array_filters)? {
-                        conditions.push(Condition {
-                            path: self.path.to_owned(),
-                            must: Must::Keep(sum),
-                        });
-                    }
-                }
-                Ok(())
-            }
-            _ => match &self.added {
-                Some(added) => self.check_added(place, added, validator, conditions),
-                None => Ok(()),
-            },
-        }
-    }
-
-    fn check_added(
-        &self,
-        place: &Place,
-        added: &Added,
-        validator: &mut Validator,
-        conditions: &mut Vec<Condition>,
-    ) -> Result<()> {
-        let element = place.element();
-        let check = |validator: &mut Validator, value: &RawBson| {
-            validator.value(
-                element.rules.iter().copied(),
-                element.nested,
-                value.as_raw_bson_ref(),
-            )
-        };
-        match added.elements.as_slice() {
-            [only] => check(validator, only)?,
-            several => {
-                for (place, value) in several.iter().enumerate() {
-                    validator.within(&place.to_string(), |validator| check(validator, value))?;
-                }
-            }
-        }
-        let Some(bound) = place.bound() else { return Ok(()) };
-        let full = |more: usize| Message {
-            rule: "max_items",
-            text: format!("must have at most {bound} elements, and is given {more}").into(),
-        };
-        match added.slice {
-            Some(slice) if slice.unsigned_abs() <= bound.into() => return Ok(()),
-            Some(slice) => {
-                validator.found(full(usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX)));
-                return Ok(());
-            }
-            None => {}
-        }
-        if added.elements.is_empty() {
-            return Ok(());
-        }
-        if added.elements.len() > bound as usize && !added.as_set {
-            validator.found(full(added.elements.len()));
-            return Ok(());
-        }
-        if place.is_positional {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "a bounded array inside an element that only the database knows can be pushed to only with a slice \
-                 within the bound",
-            )
-            .with_path(self.path));
-        }
-        let must = match added.as_set {
-            true => Must::HaveRoomFor {
-                bound,
-                elements: added.elements.clone(),
-            },
-            false => Must::HaveRoom {
-                bound,
-                more: added.elements.len(),
-            },
-        };
-        conditions.push(Condition {
-            path: self.path.to_owned(),
-            must,
-        });
-        Ok(())
+        change.check_at(&places, self.validator, conditions)
     }
 }
 
