@@ -22,6 +22,7 @@ use super::text::TextSearch;
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
 pub(crate) use self::hint::{check_hint, check_natural};
+pub(crate) use self::merge::Stream;
 pub(crate) use self::tail::{Spot, Tail};
 pub(crate) use self::text::{required as text_required, with_hint as text_with_hint};
 pub(crate) use self::trial::Trial;
@@ -35,11 +36,13 @@ mod explain;
 mod hint;
 mod imply;
 pub(crate) mod interval;
+mod merge;
 mod narrow;
 mod near;
 mod tail;
 mod text;
 mod trial;
+mod union;
 mod wildcard;
 
 /// What is asked, and what there is.
@@ -142,6 +145,8 @@ pub(crate) enum Access {
     },
     /// Several parts one after the other, for `$or`.
     Union(Vec<Access>),
+    /// Several parts of indexes that have one order, in this order.
+    Merge(Vec<Stream>),
 }
 
 /// A range of an index. The bounds hold for keys with and without the record id behind them: no key is equal
@@ -207,14 +212,11 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
         None => trial::rivals(&request, useful(&request, root, &conjuncts)),
     };
     let Some(first) = rivals.first() else {
-        return Ok(match union(&request, root)? {
-            Some(union) => Plan {
-                sorted: no_sort,
-                ..union
-            }
-            .into(),
-            None => Plan::collection(false, no_sort).into(),
-        });
+        let mut plans = union::plans(&request, root)?;
+        if plans.is_empty() {
+            plans.push(Plan::collection(false, no_sort));
+        }
+        return trial::decide(plans, request.trial, request.limit);
     };
     // A plan without a bound only serves the sort; the branches of an `$or` may still be bounded.
     let is_bounded = first.is_bounded();
@@ -227,20 +229,14 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
     for rival in rivals {
         let narrowed = narrow::narrow(&request, root, &rival);
         is_narrowed |= narrowed.is_some();
-        plans.push(narrowed.unwrap_or_else(|| rival.into_plan(no_sort, root)));
+        plans.push(narrowed.unwrap_or_else(|| rival.into_plan(&request, root)));
     }
-    if only.is_none()
-        && may_unite
-        && !is_narrowed
-        && let Some(union) = union(&request, root)?
-    {
-        if !is_bounded && no_sort {
+    if only.is_none() && may_unite && !is_narrowed {
+        let united = union::plans(&request, root)?;
+        if !united.is_empty() && !is_bounded && no_sort {
             plans.clear();
         }
-        plans.push(Plan {
-            sorted: no_sort,
-            ..union
-        });
+        plans.extend(united);
     }
     trial::decide(plans, request.trial, request.limit)
 }
@@ -327,66 +323,12 @@ fn by_index(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     let rivals = trial::rivals(&alone, useful(&alone, root, &Conjunct::of(root)));
     let plans: Vec<Plan> = rivals
         .into_iter()
-        .map(|rival| rival.into_plan(true, root))
+        .map(|rival| rival.into_plan(&alone, root))
         .collect();
     match plans.is_empty() {
         true => Ok(None),
         false => trial::decide(plans, alone.trial, None).map(|choice| Some(choice.plan)),
     }
-}
-
-/// A plan that answers each branch of an `$or` from an index.
-fn union(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
-    let (branches, rest): (&[Node], Vec<&Node>) = match root {
-        Node::Or(branches) => (branches, Vec::new()),
-        Node::And(parts) => {
-            let Some(position) = parts.iter().position(|part| matches!(part, Node::Or(_))) else {
-                return Ok(None);
-            };
-            let Node::Or(branches) = &parts[position] else {
-                return Ok(None);
-            };
-            let rest = parts
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| *i != position)
-                .map(|(_, part)| part)
-                .collect();
-            (branches, rest)
-        }
-        _ => return Ok(None),
-    };
-    let mut accesses = Vec::with_capacity(branches.len());
-    let mut exact = rest.is_empty();
-    for branch in branches {
-        let mut parts: Vec<Node> = vec![branch.clone()];
-        parts.extend(rest.iter().map(|part| (*part).clone()));
-        let whole = flatten(parts);
-        let plan = match by_index(request, &whole)? {
-            Some(plan) => plan,
-            None => match union(request, &whole)? {
-                Some(nested) => nested,
-                None => return Ok(None),
-            },
-        };
-        exact &= plan.exact;
-        if !matches!(plan.access, Access::Nothing) {
-            accesses.push(plan.access);
-        }
-    }
-    if accesses.is_empty() {
-        return Ok(Some(Plan::nothing()));
-    }
-    Ok(Some(Plan {
-        access: Access::Union(accesses),
-        sorted: true,
-        exact,
-        repeats: true,
-        covered_count: exact,
-        by_id: false,
-        text: None,
-        asked: None,
-    }))
 }
 
 /// One `And` without an `And` inside.

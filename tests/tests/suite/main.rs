@@ -216,6 +216,7 @@ mod search_keeping;
 mod search_model;
 mod sequence;
 mod sequence_interleavings;
+mod sort_merges;
 mod stored_kinds;
 mod subset;
 mod supported;

@@ -6,7 +6,7 @@ use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, Read, TreeId, format};
-use super::walk::RECORD_BYTES;
+use super::scan::RECORD_BYTES;
 use super::{Namespace, view};
 
 /// What is to be measured.

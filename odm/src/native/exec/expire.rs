@@ -11,7 +11,7 @@ use super::super::fault::Result;
 use super::super::key;
 use super::super::storage::{ALL, Read, Write, format};
 use super::record;
-use super::walk::RECORD_BYTES;
+use super::scan::RECORD_BYTES;
 
 /// How many documents one run deletes from one index.
 const RUN: usize = 1_000;

@@ -378,7 +378,7 @@ pub(super) fn has_duplicates(read: &dyn Read, entry: &IndexEntry) -> Result<bool
 
 /// A stored key's order key and record id.
 fn split(stored: &[u8]) -> (&[u8], &[u8]) {
-    stored.split_at(stored.len().saturating_sub(super::walk::RECORD_BYTES))
+    stored.split_at(stored.len().saturating_sub(super::scan::RECORD_BYTES))
 }
 
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).

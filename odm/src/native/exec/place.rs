@@ -31,15 +31,22 @@ fn key_of(access: &Access, collection: &Collection, document: &[u8]) -> Result<O
             Some(entry) if !entry.definition.clustered => in_index(entry, ranges, bounds, *reverse, document),
             _ => Ok(None),
         },
-        Access::Union(parts) => {
-            for part in parts {
-                if let Some(key) = key_of(part, collection, document)? {
-                    return Ok(Some(key));
-                }
-            }
-            Ok(None)
+        Access::Union(parts) => first_of(parts, collection, document),
+        Access::Merge(streams) => first_of(streams.iter().map(|stream| &stream.access), collection, document),
+    }
+}
+
+fn first_of<'a>(
+    parts: impl IntoIterator<Item = &'a Access>,
+    collection: &Collection,
+    document: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    for part in parts {
+        if let Some(key) = key_of(part, collection, document)? {
+            return Ok(Some(key));
         }
     }
+    Ok(None)
 }
 
 fn in_index(

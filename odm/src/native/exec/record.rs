@@ -9,7 +9,7 @@ use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
 use super::super::update::Updater;
-use super::walk::RECORD_BYTES;
+use super::scan::RECORD_BYTES;
 use super::{Namespace, capped, change, validate};
 
 /// Adds a document under a new record id.

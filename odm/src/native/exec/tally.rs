@@ -100,5 +100,9 @@ fn summary(access: &Access, collection: &Collection) -> String {
             let parts: Vec<String> = parts.iter().map(|part| summary(part, collection)).collect();
             parts.join(", ")
         }
+        Access::Merge(streams) => {
+            let parts = streams.iter().map(|stream| summary(&stream.access, collection));
+            parts.collect::<Vec<_>>().join(", ")
+        }
     }
 }

@@ -2,17 +2,15 @@
 
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
-use super::super::plan::{Access, KeyRange, Plan, Spot, Tail};
+use super::super::plan::{Access, Plan};
+use super::super::storage::Read;
 use super::super::storage::format;
-use super::super::storage::{Read, TreeId};
+use super::merge::{Merge, Seen};
+use super::scan::{Scan, record_of};
 use super::{Deadline, Examined, tally};
-
-/// How many bytes of an index entry's key are the record id.
-pub(crate) const RECORD_BYTES: usize = 8;
 
 /// A walk over the records that an access names, in its order. Each record comes once.
 #[derive(Debug)]
@@ -28,17 +26,13 @@ pub(crate) struct Walk {
 
 #[derive(Debug)]
 enum Part {
+    /// The collection's records in their own order.
     Records {
         reverse: bool,
         after: Option<[u8; 8]>,
     },
-    Index {
-        tree: TreeId,
-        ranges: Vec<KeyRange>,
-        at: usize,
-        reverse: bool,
-        tail: Option<Arc<Tail>>,
-    },
+    Index(Scan),
+    Merge(Merge),
 }
 
 /// What a visitor says.
@@ -129,27 +123,36 @@ impl Walk {
                     }
                     stopped
                 }
-                Part::Index { .. } => walk_index(part, read, &mut |record| {
-                    deadline.tick()?;
-                    examined.keys += 1;
-                    let Some(record) = record else {
-                        return Ok(match examined.keys >= most_keys {
-                            true => Flow::Stop,
-                            false => Flow::Continue,
-                        });
+                Part::Index(scan) => {
+                    let mut found = Finding {
+                        read,
+                        collection,
+                        deadline,
+                        examined,
+                        seen,
+                        most_keys,
+                        visit,
                     };
-                    if let Some(seen) = seen
-                        && !seen.insert(record)
-                    {
-                        return Ok(Flow::Continue);
-                    }
-                    let key = record.to_be_bytes();
-                    let stored = read
-                        .get(records, &key)?
-                        .ok_or_else(|| dangling(collection, record))?;
-                    examined.documents += 1;
-                    visit(record, format::unseal(records, &key, &stored)?)
-                })?,
+                    scan.go_on(read, &mut |_, record| {
+                        let flow = found.key()?;
+                        record.map_or(Ok(flow), |record| found.record(record))
+                    })?
+                }
+                Part::Merge(merge) => {
+                    let mut found = Finding {
+                        read,
+                        collection,
+                        deadline,
+                        examined,
+                        seen,
+                        most_keys,
+                        visit,
+                    };
+                    merge.go_on(read, &mut |seen| match seen {
+                        Seen::Key => found.key(),
+                        Seen::Record(record) => found.record(record),
+                    })?
+                }
             };
             if stopped {
                 return Ok(false);
@@ -206,8 +209,15 @@ impl Walk {
                         },
                     )?;
                 }
-                Part::Index { .. } => {
-                    walk_index(part, read, &mut visit)?;
+                Part::Index(scan) => {
+                    scan.go_on(read, &mut |_, record| visit(record))?;
+                }
+                Part::Merge(merge) => {
+                    for scan in merge.scans() {
+                        if scan.go_on(read, &mut |_, record| visit(record))? {
+                            break;
+                        }
+                    }
                 }
             }
             if is_enough {
@@ -218,229 +228,72 @@ impl Walk {
     }
 }
 
+/// What indexes lead to, as a walk comes by it.
+struct Finding<'a> {
+    read: &'a dyn Read,
+    collection: &'a Collection,
+    deadline: &'a mut Deadline,
+    examined: &'a mut Examined,
+    seen: &'a mut Option<HashSet<u64>>,
+    most_keys: u64,
+    visit: &'a mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
+}
+
+impl Finding<'_> {
+    /// A key is looked at.
+    fn key(&mut self) -> Result<Flow> {
+        self.deadline.tick()?;
+        self.examined.keys += 1;
+        Ok(match self.examined.keys >= self.most_keys {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        })
+    }
+
+    /// Its record is read, unless it was before.
+    fn record(&mut self, record: u64) -> Result<Flow> {
+        if let Some(seen) = self.seen
+            && !seen.insert(record)
+        {
+            return Ok(Flow::Continue);
+        }
+        let (records, key) = (self.collection.records, record.to_be_bytes());
+        let stored = self.read.get(records, &key)?;
+        let stored = stored.ok_or_else(|| dangling(self.collection, record))?;
+        self.examined.documents += 1;
+        (self.visit)(record, format::unseal(records, &key, &stored)?)
+    }
+}
+
 fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>) {
     match access {
         Access::Nothing => {}
         Access::Collection { reverse } => parts.push(match clustered_index(collection) {
             // The order of a clustered collection is that of `_id`.
-            Some(entry) => Part::Index {
-                tree: entry.tree,
-                ranges: vec![KeyRange {
-                    from: Bound::Unbounded,
-                    to: Bound::Unbounded,
-                }],
-                at: 0,
-                reverse: *reverse,
-                tail: None,
-            },
+            Some(entry) => Part::Index(Scan::whole(entry.tree, *reverse)),
             None => Part::Records {
                 reverse: *reverse,
                 after: None,
             },
         }),
-        Access::Index {
-            index,
-            ranges,
-            reverse,
-            tail,
-            ..
-        } => {
-            if let Some(entry) = collection.indexes.get(*index) {
-                let mut stored = ranges.clone();
-                if *reverse {
-                    stored.reverse();
-                }
-                parts.push(Part::Index {
-                    tree: entry.tree,
-                    ranges: stored,
-                    at: 0,
-                    reverse: *reverse,
-                    tail: tail.clone(),
-                });
-            }
-        }
+        Access::Index { .. } => parts.extend(Scan::new(access, collection).map(Part::Index)),
         Access::Union(union) => {
             for part in union {
                 collect_parts(part, collection, parts);
             }
+        }
+        Access::Merge(streams) => {
+            let scans = streams.iter().filter_map(|stream| {
+                let scan = Scan::new(&stream.access, collection)?;
+                Some((stream.clone(), scan))
+            });
+            parts.push(Part::Merge(Merge::new(scans)));
         }
     }
 }
 
 fn clustered_index(collection: &Collection) -> Option<&IndexEntry> {
     collection.indexes.iter().find(|entry| entry.definition.clustered)
-}
-
-/// So many entries between two ranges are passed over before the next range is looked for.
-const MOST_STRAYS: usize = 4;
-
-/// After so many vain looks for neighbors the ranges of a part are taken to be far from each other.
-const MOST_VAIN: usize = 4;
-
-/// Visits the record ids of an index part, and nothing for each key that does not hold what it has to; `true` when the
-/// visitor stopped.
-///
-/// One scan goes through ranges that have little between them: looking for the start of a range costs more than passing
-/// over a few entries.
-fn walk_index(
-    part: &mut Part,
-    read: &dyn Read,
-    visit: &mut dyn FnMut(Option<u64>) -> Result<Flow>,
-) -> Result<bool> {
-    let Part::Index {
-        tree,
-        ranges,
-        at,
-        reverse,
-        tail,
-    } = part
-    else {
-        return Ok(false);
-    };
-    let mut vain = 0;
-    while let Some(range) = ranges.get(*at) {
-        let own = (as_slice(&range.from), as_slice(&range.to));
-        if is_empty(&own) {
-            *at += 1;
-            continue;
-        }
-        let bounds = match ranges.last() {
-            Some(last) if vain < MOST_VAIN && !*reverse => (own.0, as_slice(&last.to)),
-            Some(last) if vain < MOST_VAIN => (as_slice(&last.from), own.1),
-            _ => own,
-        };
-        let bounds = if is_empty(&bounds) { own } else { bounds };
-        let is_joined = bounds != own;
-        let (mut current, mut strays) = (*at, 0);
-        let (mut misses, mut jump) = (0, None);
-        let mut place = None;
-        read.scan(*tree, bounds, *reverse, &mut |key, _| {
-            loop {
-                let Some(range) = ranges.get(current) else {
-                    return Ok(ControlFlow::Break(()));
-                };
-                match side(key, range, *reverse) {
-                    Side::Inside => break,
-                    Side::Behind => current += 1,
-                    Side::Before => {
-                        strays += 1;
-                        return Ok(match strays > MOST_STRAYS {
-                            true => ControlFlow::Break(()),
-                            false => ControlFlow::Continue(()),
-                        });
-                    }
-                }
-            }
-            strays = 0;
-            if let Some(tail) = tail
-                && let Spot::Behind(edge) = tail.spot(key, *reverse)?
-            {
-                misses += 1;
-                return Ok(match visit(None)? {
-                    Flow::Stop => {
-                        place = Some(key.to_vec());
-                        ControlFlow::Break(())
-                    }
-                    Flow::Continue if misses > MOST_STRAYS => {
-                        jump = Some(edge);
-                        ControlFlow::Break(())
-                    }
-                    Flow::Continue => ControlFlow::Continue(()),
-                });
-            }
-            misses = 0;
-            let record = record_of(
-                key.get(key.len().saturating_sub(RECORD_BYTES)..)
-                    .unwrap_or_default(),
-            )?;
-            Ok(match visit(Some(record))? {
-                Flow::Continue => ControlFlow::Continue(()),
-                Flow::Stop => {
-                    place = Some(key.to_vec());
-                    ControlFlow::Break(())
-                }
-            })
-        })?;
-        let is_stopped = place.is_some();
-        if let Some(key) = place.or(jump) {
-            *at = current;
-            if let Some(range) = ranges.get_mut(current) {
-                // The rest of this range is what lies behind the last key.
-                match *reverse {
-                    true => range.to = Bound::Excluded(key),
-                    false => range.from = Bound::Excluded(key),
-                }
-            }
-            if is_stopped {
-                return Ok(true);
-            }
-            continue;
-        }
-        *at = match (is_joined, strays > MOST_STRAYS) {
-            (true, true) => {
-                // Where it has not even left its own range it is to go by itself.
-                vain += match current - *at {
-                    0 => MOST_VAIN,
-                    1 => 1,
-                    _ => 0,
-                };
-                current
-            }
-            (true, false) => ranges.len(),
-            (false, _) => *at + 1,
-        };
-    }
-    Ok(false)
-}
-
-/// Where a key is, in the direction of a walk.
-enum Side {
-    Before,
-    Inside,
-    Behind,
-}
-
-fn side(key: &[u8], range: &KeyRange, reverse: bool) -> Side {
-    let is_below = match &range.from {
-        Bound::Included(from) => key < from.as_slice(),
-        Bound::Excluded(from) => key <= from.as_slice(),
-        Bound::Unbounded => false,
-    };
-    let is_above = match &range.to {
-        Bound::Included(to) => key > to.as_slice(),
-        Bound::Excluded(to) => key >= to.as_slice(),
-        Bound::Unbounded => false,
-    };
-    match (is_below, is_above, reverse) {
-        (false, false, _) => Side::Inside,
-        (true, _, false) | (_, true, true) => Side::Before,
-        _ => Side::Behind,
-    }
-}
-
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
-}
-
-/// Whether no key can lie between the bounds; ordered maps panic on such ranges.
-fn is_empty(bounds: &(Bound<&[u8]>, Bound<&[u8]>)) -> bool {
-    match bounds {
-        (Bound::Included(from), Bound::Included(to)) => from > to,
-        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
-        | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
-        _ => false,
-    }
-}
-
-fn record_of(key: &[u8]) -> Result<u64> {
-    let bytes: [u8; 8] = key
-        .try_into()
-        .map_err(|_| Fault::of(Class::Corrupt, code::INTERNAL, "malformed record key"))?;
-    Ok(u64::from_be_bytes(bytes))
 }
 
 pub(super) fn dangling(collection: &Collection, record: u64) -> Fault {

@@ -11,6 +11,8 @@ use super::computed;
 use super::interval::Intervals;
 use super::{Access, IndexView, KeyRange, Plan, PlanRequest, Tail};
 
+mod order;
+
 /// How many ranges one scan may have; further fields are left to the recheck.
 const MOST_RANGES: usize = 4096;
 /// How many documents a collection is taken to have.
@@ -120,6 +122,8 @@ pub(super) struct Candidate<'a> {
     leaves_out: bool,
     /// Whether it gives the order, and if so whether backwards.
     order: Option<bool>,
+    /// By how many fields that hold several values each it is taken apart to give the order.
+    apart: usize,
     /// Whether no order is asked for.
     is_unordered: bool,
     cost: f64,
@@ -171,14 +175,8 @@ impl<'a> Candidate<'a> {
                 }
             }
         }
-        let (ranges, ranged) = ranges(&view, &found);
-        let tail = match ranges.is_empty() {
-            true => None,
-            false => {
-                let bounds: Vec<&Intervals> = found.iter().map(|bounds| &bounds.intervals).collect();
-                Tail::new(view.definition, &bounds, ranged)
-            }
-        };
+        let intervals: Vec<&Intervals> = found.iter().map(|bounds| &bounds.intervals).collect();
+        let Scan { ranges, ranged, tail } = Scan::new(&view, &intervals);
         let bounded = if tail.is_some() { found.len() } else { ranged };
         let fixed = found
             .iter()
@@ -220,10 +218,14 @@ impl<'a> Candidate<'a> {
             exact,
             leaves_out,
             order: None,
+            apart: 0,
             is_unordered: request.sort.is_none_or(|sort| sort.fields.is_empty()),
             cost: 0.0,
         };
-        candidate.order = candidate.order_for(request);
+        candidate.order = candidate.order_for(request, 0);
+        if candidate.order.is_none() {
+            candidate.take_apart(request);
+        }
         candidate.cost = candidate.cost_of(request, root, conjuncts, &used);
         candidate
     }
@@ -289,9 +291,22 @@ impl<'a> Candidate<'a> {
         self.index
     }
 
-    /// Whether it gives the order, and if so whether backwards.
+    /// Whether one scan gives the order, and if so whether backwards.
     pub(super) fn order(&self) -> Option<bool> {
-        self.order
+        self.order.filter(|_| self.apart == 0)
+    }
+
+    /// Whether it gives the order, be it by several scans.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.order.is_some()
+    }
+
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    pub(super) fn is_of_paths(&self) -> bool {
+        self.view.definition.wildcard.is_some()
     }
 
     pub(super) fn has_arrays(&self) -> bool {
@@ -302,7 +317,7 @@ impl<'a> Candidate<'a> {
         (self.ranges, self.bounds)
     }
 
-    pub(super) fn into_plan(self, no_sort: bool, root: &Node) -> Plan {
+    pub(super) fn into_plan(self, request: &PlanRequest<'_>, root: &Node) -> Plan {
         if self.is_impossible() {
             return Plan::nothing();
         }
@@ -319,10 +334,22 @@ impl<'a> Candidate<'a> {
                 }
             )
             && self.bounds.iter().all(Intervals::is_one_point);
+        let repeats = multikey || several_paths;
+        if self.apart > 0
+            && let Some(streams) = self.streams(request)
+        {
+            return Plan {
+                exact: self.exact,
+                covered_count: self.exact,
+                repeats,
+                ..Plan::merged(streams)
+            };
+        }
+        let order = self.order();
         Plan {
-            sorted: no_sort || self.order.is_some(),
+            sorted: self.is_unordered || order.is_some(),
             exact: self.exact,
-            repeats: multikey || several_paths,
+            repeats,
             covered_count: self.exact,
             by_id,
             text: None,
@@ -330,7 +357,7 @@ impl<'a> Candidate<'a> {
             access: Access::Index {
                 index: self.index,
                 ranges: self.ranges,
-                reverse: self.order.unwrap_or(false),
+                reverse: order.unwrap_or(false),
                 bounds: self.bounds,
                 tail: self.tail.map(Arc::new),
             },
@@ -344,61 +371,6 @@ impl<'a> Candidate<'a> {
     /// Whether all selected keys have the same value in the field.
     fn is_constant(&self, field: usize) -> bool {
         field < self.bounded && self.bounds[field].is_one_point()
-    }
-
-    /// Whether the index gives the order that is asked for: `Some(true)` backwards.
-    fn order_for(&self, request: &PlanRequest<'_>) -> Option<bool> {
-        let sort = request
-            .sort
-            .filter(|sort| !sort.fields.is_empty() && sort.wanted().is_empty())?;
-        let keys = &self.view.definition.keys;
-        // Without strings all collations have one order.
-        let same = *sort.collation() == self.view.definition.collation;
-        let mut reverse = None;
-        let mut field = 0;
-        for wanted in &sort.fields {
-            // Fields of one value do not take part in the order.
-            while field < keys.len() && keys[field].path != wanted.path && self.is_constant(field) {
-                field += 1;
-            }
-            match keys.get(field) {
-                Some(key) if key.path == wanted.path => {
-                    if !same && self.bounds[field].has_text() {
-                        return None;
-                    }
-                    if self.is_constant(field) && !self.is_multikey(field) {
-                        field += 1;
-                        continue;
-                    }
-                    let descending = match key.order {
-                        Order::Ascending => false,
-                        Order::Descending => true,
-                        Order::Hashed | Order::Text | Order::Sphere | Order::Flat(_) => return None,
-                    };
-                    // A document's place is its least key of all, not its least key in the bounds.
-                    if self.is_multikey(field)
-                        && (0..keys.len())
-                            .any(|other| self.is_multikey(other) && !self.bounds[other].is_all())
-                    {
-                        return None;
-                    }
-                    let against = descending != wanted.descending;
-                    if *reverse.get_or_insert(against) != against {
-                        return None;
-                    }
-                    field += 1;
-                }
-                _ => {
-                    let constant = keys.iter().enumerate().any(|(other, key)| {
-                        key.path == wanted.path && self.is_constant(other) && !self.is_multikey(other)
-                    });
-                    if !constant {
-                        return None;
-                    }
-                }
-            }
-        }
-        Some(reverse.unwrap_or(false))
     }
 
     /// Documents read and sorted, by guesses; only comparisons between indexes count.
@@ -542,18 +514,39 @@ fn may_join(
     })
 }
 
+/// What of an index is looked at.
+struct Scan {
+    ranges: Vec<KeyRange>,
+    /// How many fields the ranges go by.
+    ranged: usize,
+    /// What the keys in the ranges have to hold besides.
+    tail: Option<Tail>,
+}
+
+impl Scan {
+    /// What the bounds of its fields leave.
+    fn new(view: &IndexView<'_>, found: &[&Intervals]) -> Scan {
+        let (ranges, ranged) = ranges(view, found);
+        let tail = match ranges.is_empty() {
+            true => None,
+            false => Tail::new(view.definition, found, ranged),
+        };
+        Scan { ranges, ranged, tail }
+    }
+}
+
 /// The ranges of stored keys, and how many fields they go by.
-fn ranges(view: &IndexView<'_>, found: &[Bounds]) -> (Vec<KeyRange>, usize) {
-    if found.iter().any(|bounds| bounds.intervals.is_empty()) {
+fn ranges(view: &IndexView<'_>, found: &[&Intervals]) -> (Vec<KeyRange>, usize) {
+    if found.iter().any(|bounds| bounds.is_empty()) {
         return (Vec::new(), found.len());
     }
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     for (field, (bounds, key)) in found.iter().zip(&view.definition.keys).enumerate() {
-        let intervals = bounds.intervals.stored(key.order == Order::Descending);
+        let intervals = bounds.stored(key.order == Order::Descending);
         if prefixes.len().saturating_mul(intervals.len()) > MOST_RANGES && field > 0 {
             return (prefixes.iter().map(|prefix| under(prefix)).collect(), field);
         }
-        if bounds.intervals.is_points() {
+        if bounds.is_points() {
             prefixes = prefixes
                 .iter()
                 .flat_map(|prefix| {

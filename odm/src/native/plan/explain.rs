@@ -168,6 +168,15 @@ fn stage(access: &Access, request: &PlanRequest<'_>) -> Owned {
                 Owned::Array(parts.iter().map(|part| stage(part, request)).collect()),
             ),
         ]),
+        Access::Merge(streams) => {
+            let parts = streams.iter().map(|stream| stage(&stream.access, request));
+            let mut fields = vec![("stage", text("SORT_MERGE"))];
+            if let Some(sort) = request.sort {
+                fields.push(("sortPattern", Value::Document(sort.spec()).into()));
+            }
+            fields.push(("inputStages", Owned::Array(parts.collect())));
+            document(fields)
+        }
     }
 }
 

@@ -225,6 +225,11 @@ impl Intervals {
             .any(|own| own.from <= component && component < own.to)
     }
 
+    /// Each of them alone.
+    pub(super) fn each(&self) -> impl Iterator<Item = Intervals> {
+        self.0.iter().map(|own| Intervals(vec![own.clone()]))
+    }
+
     pub(crate) fn as_slice(&self) -> &[Interval] {
         &self.0
     }

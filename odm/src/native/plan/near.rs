@@ -20,6 +20,11 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
     };
     let root = request.matcher.root();
     let conjuncts = Conjunct::of(root);
+    // Documents come by distance, whatever order an index has.
+    let alone = PlanRequest {
+        sort: None,
+        ..*request
+    };
     let candidates = request
         .indexes
         .iter()
@@ -30,7 +35,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
                 && holds_partial(view.definition, root)
                 && is_asked_before(view, field, root, &conjuncts)
         })
-        .map(|(index, _)| Candidate::new(request, index, root, &conjuncts));
+        .map(|(index, _)| Candidate::new(&alone, index, root, &conjuncts));
     let Some(best) = best_of(candidates) else {
         return Err(Fault::unplanned(
             NO_QUERY_EXECUTION_PLANS,
@@ -40,7 +45,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
     if best.is_impossible() {
         return Ok(Plan::nothing());
     }
-    let mut plan = best.into_plan(true, root);
+    let mut plan = best.into_plan(&alone, root);
     plan.sorted = request.sort.is_none_or(|sort| sort.fields.is_empty());
     Ok(plan)
 }

@@ -135,6 +135,13 @@ fn outline(stage: &Owned) -> String {
             };
             format!("OR({})", parts.join(" | "))
         }
+        "SORT_MERGE" => {
+            let parts: Vec<String> = match inner("inputStages") {
+                Some(Owned::Array(parts)) => parts.iter().map(outline).collect(),
+                _ => vec![],
+            };
+            format!("MERGE({})", parts.join(" | "))
+        }
         name => {
             let checked = if name == "FETCH" && doc.get("filter").is_some() {
                 "!"
@@ -323,7 +330,8 @@ fn the_index_that_reads_least_is_chosen() {
         (
             r#"{"a": {"$in": [3, 1]}}"#,
             r#"{"b": 1}"#,
-            "SORT > FETCH > i0 { a: [ [1, 1], [3, 3] ] }",
+            "FETCH > MERGE(i1 backward { a: [ [1, 1] ], b: [ [MinKey, MaxKey] ] } | \
+             i1 backward { a: [ [3, 3] ], b: [ [MinKey, MaxKey] ] })",
         ),
         (r#"{"a": 1, "u": 2}"#, "{}", "FETCH! > i3 { u: [ [2, 2] ] }"),
         (

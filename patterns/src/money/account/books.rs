@@ -199,8 +199,8 @@ impl Accounts {
 
     /// The transfers from and to an account, the last first; to be limited, paged and streamed like any query.
     ///
-    /// On MongoDB a page reads a page, by the indexes of [`sync_indexes`](Accounts::sync_indexes); the embedded engine reads all
-    /// transfers of the account and sorts them.
+    /// By the indexes of [`sync_indexes`](Accounts::sync_indexes) nothing is sorted, and on the embedded engine a page reads
+    /// no more than itself; MongoDB reads the pages before it as well.
     pub fn history(&self, id: &str) -> Find<Transfer> {
         self.transfers
             .find(|t| t.from.eq(id) | t.to.eq(id))

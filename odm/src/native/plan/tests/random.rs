@@ -61,33 +61,51 @@ impl Store {
         found
     }
 
+    /// The keys that a part of an index gives, with their records.
+    fn scan(&self, access: &Access) -> Vec<(&Vec<u8>, usize)> {
+        let Access::Index {
+            index,
+            ranges,
+            reverse,
+            tail,
+            ..
+        } = access
+        else {
+            panic!("{access:?} is no part of an index");
+        };
+        let mut part = Vec::new();
+        for range in ranges {
+            let range = (range.from.clone(), range.to.clone());
+            let mut entries = self.entries[*index].range(range).collect::<Vec<_>>();
+            entries.retain(|(key, _)| is_inside(tail.as_deref(), (key, &self.entries[*index]), *reverse));
+            part.extend(entries.into_iter().map(|(key, record)| (key, *record)));
+        }
+        if *reverse {
+            part.reverse();
+        }
+        part
+    }
+
     fn visit(&self, access: &Access, found: &mut Vec<usize>) {
         match access {
             Access::Nothing => {}
             Access::Collection { reverse: false } => found.extend(0..self.documents.len()),
             Access::Collection { reverse: true } => found.extend((0..self.documents.len()).rev()),
-            Access::Index {
-                index,
-                ranges,
-                reverse,
-                tail,
-                ..
-            } => {
-                let mut part = Vec::new();
-                for range in ranges {
-                    let range = (range.from.clone(), range.to.clone());
-                    let mut entries = self.entries[*index].range(range).collect::<Vec<_>>();
-                    entries.retain(|(key, _)| {
-                        is_inside(tail.as_deref(), (key, &self.entries[*index]), *reverse)
-                    });
-                    part.extend(entries.into_iter().map(|(_, record)| *record));
-                }
-                if *reverse {
-                    part.reverse();
-                }
-                found.extend(part);
-            }
+            Access::Index { .. } => found.extend(self.scan(access).into_iter().map(|(_, record)| record)),
             Access::Union(parts) => parts.iter().for_each(|part| self.visit(part, found)),
+            Access::Merge(streams) => {
+                let mut places = Vec::new();
+                for stream in streams {
+                    let before = places.len();
+                    for (key, record) in self.scan(&stream.access) {
+                        places.push((stream.place(key).unwrap(), record));
+                    }
+                    let own = places[before..].iter().map(|(place, _)| place);
+                    assert!(own.is_sorted(), "a stream is out of order: {stream:?}");
+                }
+                places.sort_by(|a, b| a.0.cmp(&b.0));
+                found.extend(places.into_iter().map(|(_, record)| record));
+            }
         }
     }
 }
@@ -276,6 +294,26 @@ fn random_filter(sample: &mut Sample, depth: usize) -> Owned {
     Owned::Document(fields)
 }
 
+/// A filter that leaves a few values of a field, or of one of two fields.
+fn random_choice(sample: &mut Sample) -> Owned {
+    let values = |sample: &mut Sample| {
+        let operands = (0..1 + sample.below(3)).map(|_| random_operand(sample)).collect();
+        Owned::Document(vec![("$in".to_owned(), Owned::Array(operands))])
+    };
+    let one = |name: &str, value| Owned::Document(vec![(name.to_owned(), value)]);
+    match sample.below(3) {
+        0 => one("a", values(sample)),
+        1 => Owned::Document(vec![
+            ("a".to_owned(), values(sample)),
+            ("c".to_owned(), Owned::Document(random_condition(sample, 1))),
+        ]),
+        _ => {
+            let branches = [one("a", values(sample)), one("c", values(sample))];
+            one("$or", list(&branches))
+        }
+    }
+}
+
 const INDEX_SETS: &[&[(&str, &str)]] = &[
     &[(r#"{"a": 1}"#, "{}")],
     &[(r#"{"a": -1}"#, "{}")],
@@ -302,6 +340,11 @@ const INDEX_SETS: &[&[(&str, &str)]] = &[
         r#"{"b": -1}"#,
         r#"{"partialFilterExpression": {"$or": [{"a": 1}, {"c": {"$type": "bool"}}]}}"#,
     )],
+    &[(r#"{"a": 1, "b": 1}"#, "{}"), (r#"{"c": 1, "b": -1}"#, "{}")],
+    &[
+        (r#"{"a": -1, "b": 1, "c": -1}"#, "{}"),
+        (r#"{"b": 1, "a": 1}"#, r#"{"sparse": true}"#),
+    ],
     &[(r#"{"b": "hashed"}"#, "{}"), (r#"{"c": 1, "b": "hashed"}"#, "{}")],
     &[
         (r#"{"a": 1}"#, "{}"),
@@ -348,22 +391,29 @@ impl Trial for Lots {
 #[test]
 fn plans_select_what_reading_everything_selects() {
     let mut sample = Sample::new(2);
-    let (mut indexed, mut exact, mut ordered) = (0, 0, 0);
+    let (mut indexed, mut exact, mut ordered, mut merged) = (0, 0, 0, 0);
     let lots = Lots(Cell::new(0));
     for round in 0..INDEX_SETS.len() * 8 {
         let store = Store::new(&mut sample, INDEX_SETS[round % INDEX_SETS.len()]);
         let views = store.catalog.views();
         for _ in 0..150 {
-            let filter = random_filter(&mut sample, 2);
+            let is_choice = sample.below(6) == 0;
+            let filter = match is_choice {
+                true => random_choice(&mut sample),
+                false => random_filter(&mut sample, 2),
+            };
             let raw = bytes(&filter);
             let Ok(matcher) = Matcher::parse(Doc::Raw(&raw)).and_then(Matcher::settled) else {
                 continue;
             };
             let sort = match sample.below(3) {
+                _ if is_choice => sample.pick(&[r#"{"b": 1}"#, r#"{"b": -1}"#, r#"{"b": 1, "c": -1}"#]),
                 0 => sample.pick(&[
                     r#"{"a": 1}"#,
                     r#"{"a": -1}"#,
                     r#"{"b": 1}"#,
+                    r#"{"b": -1}"#,
+                    r#"{"b": 1, "c": -1}"#,
                     r#"{"a": 1, "b": 1}"#,
                     r#"{"a.b": -1}"#,
                     r#"{"a.b": 1, "a.c": -1}"#,
@@ -416,7 +466,11 @@ fn plans_select_what_reading_everything_selects() {
             if !matches!(plan.access, Access::Collection { .. }) {
                 indexed += 1;
             }
-            if plan.sorted && !sort.is_empty() {
+            merged += usize::from(matches!(plan.access, Access::Merge(_)));
+            // As on the server, a sparse index has no key where an element has none of its fields, which has a place in
+            // the order.
+            let is_whole = |view: &IndexView<'_>| !view.definition.sparse || !view.multikey.contains(&true);
+            if plan.sorted && !sort.is_empty() && views.iter().all(is_whole) {
                 ordered += 1;
                 let keys: Vec<Vec<u8>> = selected
                     .iter()
@@ -431,5 +485,6 @@ fn plans_select_what_reading_everything_selects() {
         indexed > 3000 && exact > 500 && ordered > 150,
         "{indexed} {exact} {ordered}"
     );
+    assert!(merged > 50, "{merged} merges");
     assert!(lots.0.get() > 300, "{} trials", lots.0.get());
 }

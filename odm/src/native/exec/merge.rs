@@ -1,0 +1,175 @@
+//! Walking several parts of indexes at once, in the order that they share: a sort merge.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::super::fault::Result;
+use super::super::plan::Stream;
+use super::super::storage::Read;
+use super::scan::Scan;
+use super::walk::Flow;
+
+/// How many keys are read at once of a part at most.
+const MOST_KEYS: usize = 64;
+
+/// A walk over parts whose records come in the order of all of them.
+#[derive(Debug)]
+pub(super) struct Merge {
+    sources: Vec<Source>,
+}
+
+/// One of the parts.
+#[derive(Debug)]
+struct Source {
+    stream: Stream,
+    /// What lies behind the keys that were read.
+    rest: Scan,
+    /// The same before they were read.
+    before: Scan,
+    /// Keys that were read and not taken.
+    ahead: VecDeque<Entry>,
+    /// The last key that was taken of those that were read.
+    taken: Option<Vec<u8>>,
+    /// Whether the next key was counted already.
+    is_counted: bool,
+    /// How many keys to read at once.
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    place: Vec<u8>,
+    key: Vec<u8>,
+    record: u64,
+}
+
+/// What the walk says of the keys of indexes.
+pub(super) enum Seen {
+    /// It was looked at, and leads to a record or to nothing.
+    Key,
+    /// It is the next in order.
+    Record(u64),
+}
+
+impl Merge {
+    /// Of streams with their scans.
+    pub(super) fn new(scans: impl IntoIterator<Item = (Stream, Scan)>) -> Merge {
+        let sources = scans.into_iter().map(|(stream, rest)| Source {
+            stream,
+            before: rest.clone(),
+            rest,
+            ahead: VecDeque::new(),
+            taken: None,
+            is_counted: false,
+            most: 1,
+        });
+        Merge {
+            sources: sources.collect(),
+        }
+    }
+
+    /// What is left of each, for who only counts.
+    pub(super) fn scans(&mut self) -> impl Iterator<Item = &mut Scan> {
+        self.sources.iter_mut().map(|source| &mut source.rest)
+    }
+
+    /// Visits keys as they are looked at, and records in order; `true` when the visitor stopped: the walk goes on behind.
+    pub(super) fn go_on(
+        &mut self,
+        read: &dyn Read,
+        visit: &mut dyn FnMut(Seen) -> Result<Flow>,
+    ) -> Result<bool> {
+        let stopped = self.in_order(read, visit)?;
+        // What is read ahead may be another's by the time that the walk goes on.
+        for source in &mut self.sources {
+            source.put_back();
+        }
+        Ok(stopped)
+    }
+
+    fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen) -> Result<Flow>) -> Result<bool> {
+        let mut heads = BinaryHeap::with_capacity(self.sources.len());
+        for (position, source) in self.sources.iter_mut().enumerate() {
+            if source.next(read, visit)? == Flow::Stop {
+                return Ok(true);
+            }
+            heads.extend(source.place().map(|place| Reverse((place, position))));
+        }
+        while let Some(Reverse((_, position))) = heads.pop() {
+            let source = &mut self.sources[position];
+            let Some(record) = source.take() else { continue };
+            if visit(Seen::Record(record))? == Flow::Stop {
+                return Ok(true);
+            }
+            if source.next(read, visit)? == Flow::Stop {
+                return Ok(true);
+            }
+            heads.extend(source.place().map(|place| Reverse((place, position))));
+        }
+        Ok(false)
+    }
+}
+
+impl Source {
+    /// Has the next key at hand, if there is one.
+    fn next(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen) -> Result<Flow>) -> Result<Flow> {
+        if self.ahead.is_empty() {
+            self.before = self.rest.clone();
+            self.taken = None;
+            let (stream, ahead, most) = (&self.stream, &mut self.ahead, self.most);
+            let mut is_over = false;
+            self.rest.go_on(read, &mut |key, record| {
+                let Some(record) = record else {
+                    let flow = visit(Seen::Key)?;
+                    is_over = flow == Flow::Stop;
+                    return Ok(flow);
+                };
+                ahead.push_back(Entry {
+                    place: stream.place(key)?,
+                    key: key.to_vec(),
+                    record,
+                });
+                Ok(if ahead.len() < most {
+                    Flow::Continue
+                } else {
+                    Flow::Stop
+                })
+            })?;
+            self.most = (most * 2).min(MOST_KEYS);
+            if is_over {
+                return Ok(Flow::Stop);
+            }
+        }
+        if self.ahead.is_empty() || std::mem::replace(&mut self.is_counted, true) {
+            return Ok(Flow::Continue);
+        }
+        visit(Seen::Key)
+    }
+
+    /// Where the next key is in the order.
+    fn place(&mut self) -> Option<Vec<u8>> {
+        self.ahead
+            .front_mut()
+            .map(|entry| std::mem::take(&mut entry.place))
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        let entry = self.ahead.pop_front()?;
+        self.taken = Some(entry.key);
+        self.is_counted = false;
+        Some(entry.record)
+    }
+
+    /// Forgets the keys that were read and not taken: they are read again.
+    fn put_back(&mut self) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        self.ahead.clear();
+        self.rest.clone_from(&self.before);
+        if let Some(taken) = self.taken.take() {
+            self.rest.go_behind(&taken);
+        }
+        self.most = 1;
+    }
+}
