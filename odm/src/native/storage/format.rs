@@ -110,11 +110,18 @@ impl Header {
         self.content.starts_with(REDB_MAGIC)
     }
 
-    /// Whether pages of the last commit may be missing: the file is in use, was so when its process ended,
-    /// or its recovery did not get to its end. A closed file's last commit has two phases.
-    pub(super) fn needs_recovery(&self) -> bool {
-        let flags = self.content[REDB_MAGIC.len()];
-        flags & (REDB_RECOVERY_REQUIRED | REDB_TWO_PHASE_COMMIT) != REDB_TWO_PHASE_COMMIT
+    /// Whether the file was closed. The last commit of such a file has two phases.
+    pub(super) fn is_closed(&self) -> bool {
+        self.flags() & (REDB_RECOVERY_REQUIRED | REDB_TWO_PHASE_COMMIT) == REDB_TWO_PHASE_COMMIT
+    }
+
+    /// Whether pages of the last commit may be missing: they were not on disk yet when the header was written.
+    pub(super) fn may_lack_pages(&self) -> bool {
+        self.flags() & REDB_TWO_PHASE_COMMIT == 0
+    }
+
+    fn flags(&self) -> u8 {
+        self.content[REDB_MAGIC.len()]
     }
 }
 

@@ -8,10 +8,12 @@
 //! write. A page torn by a power loss therefore belongs to a commit whose fsync never returned, and redb
 //! looks for such pages when it opens a file that was not closed: until [`Paged::distrust`] is called on
 //! such a file a bad page reads as zeros, which redb takes for a torn one and goes back to the commit
-//! before. From then on, and at once on a file that was closed, a bad page is an error.
+//! before. From then on, and at once on a file that was closed or whose last commit had two phases, a bad page is an
+//! error.
 //!
 //! **The header** is overwritten by every commit, so it has two slots, written in turn: never the one that
-//! was synced last. A closed file has the same header in both; a flipped bit then changes nothing.
+//! was synced last. Once that is on disk the other one gets the same header, with the next sync, and at once in a file
+//! that is closed; a flipped bit in one of them then changes nothing.
 //!
 //! As SQLite does, this relies on a disk that leaves the bytes around a write alone when the power fails.
 
@@ -51,7 +53,7 @@ struct State {
     synced: Option<usize>,
     /// The slot of a later one.
     unsynced: Option<usize>,
-    /// Both slots hold the header.
+    /// Both slots hold the header, the later one perhaps not on disk yet.
     twins: bool,
 }
 
@@ -192,7 +194,7 @@ impl Paged {
         }
         self.0
             .recovering
-            .store(header.needs_recovery(), Ordering::Release);
+            .store(header.may_lack_pages(), Ordering::Release);
         // What a killed process wrote may be known to the operating system only; the header's other slot is
         // about to be overwritten.
         self.0.file.sync_data()?;
@@ -316,13 +318,13 @@ impl StorageBackend for Paged {
             if let Some(slot) = state.unsynced.take() {
                 state.synced = Some(slot);
             }
-            if let (Some(header), Some(slot), false) = (&state.header, state.synced, state.twins)
-                && !header.needs_recovery()
-            {
+            if let (Some(header), Some(slot), false) = (&state.header, state.synced, state.twins) {
                 self.0
                     .file
                     .write(SLOT_OFFSETS[1 - slot], &format::encode_slot(header))?;
-                self.0.file.sync_data()?;
+                if header.is_closed() {
+                    self.0.file.sync_data()?;
+                }
                 state.twins = true;
             }
             Ok(())

@@ -267,6 +267,20 @@ pub(super) fn bulk(documents: u64) -> Vec<Step> {
         .collect()
 }
 
+/// One commit of many documents, which come after those of [`bulk`].
+pub(super) fn large(documents: u64) -> Step {
+    let put = |record: u64| Edit::Put {
+        collection: "a".to_owned(),
+        record,
+        x: (record % 89) as i32,
+        pad: 300,
+    };
+    Step {
+        edits: (0..documents).map(|at| put(100_000 + at)).collect(),
+        transaction: false,
+    }
+}
+
 /// Steps that are possible one after the other.
 pub(super) fn random(seed: u64, count: usize) -> Vec<Step> {
     let mut random = Random(seed);

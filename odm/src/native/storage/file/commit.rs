@@ -323,11 +323,17 @@ impl FileStore {
 
     /// A durable commit of redb, of this transaction and all that came before it. `used` says whether commits will
     /// be logged after it.
+    ///
+    /// What the log does not have is committed in two phases: when the file is damaged, recovery must not go back to the
+    /// commit before, which would then be all that there is.
     fn commit_to_file(&self, mut ready: Ready<'_>, log: &mut LogState, used: bool) -> Result<(), Failure> {
-        let direct = match ready.direct {
+        let mut direct = match ready.direct {
             Some(direct) => direct,
             None => self.begin_with(&mut ready.own).map_err(Failure::Before)?,
         };
+        if log.changes().any() || log.is_unlogged() {
+            direct.write.set_two_phase_commit(true);
+        }
         if used && let Err(error) = self.log.announce(log) {
             return Err(Failure::Before(self.stop(error)));
         }
