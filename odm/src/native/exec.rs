@@ -59,9 +59,15 @@ impl std::fmt::Display for Namespace {
 impl Namespace {
     /// Checks the names as the server does (code 73).
     pub(crate) fn check(&self) -> Result<()> {
-        self.check_sought(false)?;
+        check_database(&self.database)?;
+        self.check_plain()?;
+        if self.collection.contains('$') {
+            return Err(invalid(format!("Invalid collection name: {}", self.collection)));
+        }
         match self.collection.len() + self.database.len() + 1 > 255 {
-            true => Err(self.invalid()),
+            true => Err(invalid(format!(
+                "Fully qualified namespace is too long. Namespace: {self} Max: 255"
+            ))),
             false => Ok(()),
         }
     }
@@ -70,23 +76,29 @@ impl Namespace {
     /// the server lets them by, so is one with `dollars` (code 73 for the rest).
     pub(crate) fn check_sought(&self, dollars: bool) -> Result<()> {
         check_database(&self.database)?;
-        let name = &self.collection;
-        let bad = name.is_empty()
-            || name.contains('\0')
-            || name.starts_with('.')
-            || (!dollars && name.contains('$'));
-        match bad {
-            true => Err(self.invalid()),
+        self.check_plain()?;
+        match !dollars && self.collection.contains('$') {
+            // The server leaves the quotation open.
+            true => Err(invalid(format!("Invalid collection name specified '{self}"))),
             false => Ok(()),
         }
     }
 
-    fn invalid(&self) -> Fault {
-        Fault::new(
-            code::INVALID_NAMESPACE,
-            format!("Invalid namespace specified '{self}'"),
-        )
+    /// What no command lets by.
+    fn check_plain(&self) -> Result<()> {
+        let name = &self.collection;
+        if name.starts_with('.') {
+            return Err(invalid(format!("Collection names cannot start with '.': {name}")));
+        }
+        match name.is_empty() || name.contains('\0') {
+            true => Err(invalid(format!("Invalid namespace specified '{self}'"))),
+            false => Ok(()),
+        }
     }
+}
+
+fn invalid(text: String) -> Fault {
+    Fault::new(code::INVALID_NAMESPACE, text)
 }
 
 impl Namespace {

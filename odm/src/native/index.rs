@@ -233,6 +233,21 @@ impl IndexDefinition {
         &self.spec
     }
 
+    /// The specification in the order in which messages have it: what is yes or no comes behind the version.
+    pub(crate) fn shown(&self) -> String {
+        let is_early = |name: &str| matches!(name, "unique" | "hidden" | "prepareUnique");
+        let spec = || Doc::Raw(&self.spec).elements();
+        let version = spec().filter(|element| element.name_str() == "v");
+        let early = spec().filter(|element| is_early(element.name_str()));
+        let rest = spec().filter(|element| element.name_str() != "v" && !is_early(element.name_str()));
+        let fields: Vec<(String, Owned)> = version
+            .chain(early)
+            .chain(rest)
+            .map(|element| (element.name_str().to_owned(), element.value().into()))
+            .collect();
+        Doc::Fields(&fields).to_string()
+    }
+
     /// The version of the index, of which nothing depends here.
     pub(crate) fn version(&self) -> i32 {
         match Doc::Raw(&self.spec).get("v") {

@@ -115,6 +115,11 @@ pub(crate) trait Write: Read {
         false
     }
 
+    /// Whether these writes have made the collection.
+    fn has_made(&self, _collection: CollectionId) -> bool {
+        false
+    }
+
     /// The catalog for changing: copied on the first change, committed with the data.
     fn catalog_mut(&mut self) -> &mut Catalog;
 

@@ -143,6 +143,10 @@ impl Write for Overlay {
         true
     }
 
+    fn has_made(&self, collection: CollectionId) -> bool {
+        self.view.catalog().by_id(collection).is_none()
+    }
+
     fn catalog_mut(&mut self) -> &mut Catalog {
         self.changed.get_or_insert_with(|| self.view.catalog().clone())
     }

@@ -200,7 +200,7 @@ impl AggregateRequest {
         if pipeline.starts_with_documents() && !whole_database {
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
-                "{aggregate: 'collection'} is not valid for '$documents'; use {aggregate: 1}",
+                "'$documents' can only be run with {aggregate: 1}",
             ));
         }
         if let (true, Some(statistics)) = (whole_database, pipeline.statistics()) {

@@ -105,10 +105,26 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
             format!("add index fails, too many indexes for {ns} key: a collection has at most 64"),
         ));
     }
+    if !new.is_empty() && write.in_transaction() {
+        refuse_in_transaction(write, &collection, ns)?;
+    }
     for definition in new {
         build(write, ns, definition)?;
     }
     Ok(())
+}
+
+/// A transaction builds indexes only of collections that it has made, and put nothing into.
+fn refuse_in_transaction(write: &dyn Write, collection: &Collection, ns: &Namespace) -> Result<()> {
+    let what = match write.has_made(collection.id) {
+        false => "existing",
+        true if has_documents(write, collection)? => "non-empty",
+        true => return Ok(()),
+    };
+    Err(Fault::new(
+        code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+        format!("Cannot create new indexes on {what} collection {ns} in a multi-document transaction."),
+    ))
 }
 
 fn has_documents(read: &dyn Read, collection: &Collection) -> Result<bool> {
@@ -194,8 +210,8 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
                 6_100_906,
                 format!(
                     "Cannot create an index where the name matches the clusteredIndex but the key does not - indexSpec: {}, clusteredIndex: {}",
-                    Doc::Raw(wanted.spec()),
-                    Doc::Raw(own.spec())
+                    wanted.shown(),
+                    own.shown()
                 ),
             ));
         }
@@ -206,16 +222,16 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
             let message = if same_name {
                 format!(
                     "An equivalent index already exists with the same name but different options. Requested index: {}, existing index: {}",
-                    Doc::Raw(wanted.spec()),
-                    Doc::Raw(own.spec())
+                    wanted.shown(),
+                    own.shown()
                 )
             } else if same_options(own, wanted) {
                 format!("Index already exists with a different name: {}", own.name)
             } else {
                 format!(
                     "An equivalent index already exists with a different name and options. Requested index: {}, existing index: {}",
-                    Doc::Raw(wanted.spec()),
-                    Doc::Raw(own.spec())
+                    wanted.shown(),
+                    own.shown()
                 )
             };
             return Err(Fault::new(code::INDEX_OPTIONS_CONFLICT, message));
@@ -234,8 +250,8 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
                 code::INDEX_KEY_SPECS_CONFLICT,
                 format!(
                     "An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: {}, existing index: {}",
-                    Doc::Raw(wanted.spec()),
-                    Doc::Raw(own.spec())
+                    wanted.shown(),
+                    own.shown()
                 ),
             ));
         }
@@ -414,9 +430,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
             });
             let with_keys: Vec<&IndexEntry> = with_keys.collect();
             if with_keys.len() > 1 {
-                let specs = with_keys
-                    .iter()
-                    .map(|entry| Doc::Raw(entry.definition.spec()).to_string());
+                let specs = with_keys.iter().map(|entry| entry.definition.shown());
                 return Err(Fault::new(
                     181,
                     format!(

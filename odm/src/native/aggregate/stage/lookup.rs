@@ -129,6 +129,11 @@ impl Lookup {
                 }
             }
         }
+        if from.is_none() && stages.is_none() {
+            return Err(parse_error(
+                "must specify 'pipeline' when 'from' is empty".to_owned(),
+            ));
+        }
         let into = into.ok_or_else(|| parse_error("must specify 'as' field for a $lookup".to_owned()))?;
         let join = match (local, foreign) {
             (Some(local), Some(foreign)) => Some(Join { local, foreign }),

@@ -60,30 +60,53 @@ pub(super) fn read(text: &str) -> Result<Moment> {
     let mut bytes = trimmed.as_bytes().to_vec();
     bytes.push(0);
     let mut written = Written::default();
+    // As on the server, all that is wrong is told: what comes behind it is read as if it were not there.
+    let mut problems = String::new();
     let mut at = 0;
     while at < bytes.len() {
-        let found = forms
-            .longest(&bytes, at)
-            .ok_or_else(|| wrong(trimmed, at, "Unexpected character"))?;
+        let Some(found) = forms.longest(&bytes, at) else {
+            note(&mut problems, trimmed, at, "Unexpected character");
+            let unread = trimmed.get(at..).and_then(|rest| rest.chars().next());
+            at += unread.map_or(1, char::len_utf8);
+            continue;
+        };
         let mut token = Token::new(bytes.get(at..found.end).unwrap_or_default());
-        for part in found.parts {
-            part.read(&mut token, &mut written)
-                .map_err(|problem| wrong(trimmed, at, problem))?;
+        let read = found
+            .parts
+            .iter()
+            .try_for_each(|part| part.read(&mut token, &mut written));
+        if let Err(problem) = read {
+            note(&mut problems, trimmed, at, problem);
         }
         at = found.end;
     }
-    written.moment(trimmed)
+    if let Some(problem) = written.impossible() {
+        note(&mut problems, trimmed, trimmed.len() + 1, problem);
+    }
+    match problems.is_empty() {
+        true => written.moment(trimmed),
+        false => Err(all_wrong(trimmed, &problems)),
+    }
+}
+
+/// Adds what is wrong at a place in the text.
+fn note(problems: &mut String, text: &str, at: usize, problem: &str) {
+    let found = text.get(at..).and_then(|rest| rest.chars().next());
+    let found = found.unwrap_or('\0');
+    problems.push_str(&format!("; {at}: {problem} '{found}'"));
+}
+
+fn all_wrong(text: &str, problems: &str) -> Fault {
+    Fault::new(
+        CONVERSION_FAILURE,
+        format!("Error parsing date string '{text}'{problems}"),
+    )
 }
 
 fn wrong(text: &str, at: usize, problem: &str) -> Fault {
-    let found = text
-        .get(at..)
-        .and_then(|rest| rest.chars().next())
-        .unwrap_or('\0');
-    Fault::new(
-        CONVERSION_FAILURE,
-        format!("Error parsing date string '{text}'; {at}: {problem} '{found}'"),
-    )
+    let mut problems = String::new();
+    note(&mut problems, text, at, problem);
+    all_wrong(text, &problems)
 }
 
 impl Written {
@@ -120,19 +143,31 @@ impl Written {
         (self.hour, self.minute, self.second, self.fraction) = (Some(0), Some(0), Some(0), Some(0));
     }
 
+    /// What is no time or no date of what was read.
+    fn impossible(&self) -> Option<&'static str> {
+        if self.times > 0
+            && let (Some(hour), Some(minute), Some(second)) = (self.hour, self.minute, self.second)
+            && !((0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second))
+        {
+            return Some("The parsed time was invalid");
+        }
+        if self.has_date
+            && let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day)
+        {
+            let is_day = |month| (1..=days_in(year.rem_euclid(400), month)).contains(&day);
+            if !((1..=12).contains(&month) && is_day(month)) {
+                return Some("The parsed date was invalid");
+            }
+        }
+        None
+    }
+
     /// The moment that was read, of a text that says all that is needed for one.
     fn moment(self, text: &str) -> Result<Moment> {
-        let end = text.len() + 1;
         let (mut time, mut fraction) = (
             (self.hour, self.minute, self.second),
             self.fraction.unwrap_or(FORGOTTEN),
         );
-        if self.times > 0
-            && let (Some(hour), Some(minute), Some(second)) = time
-            && !((0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second))
-        {
-            return Err(wrong(text, end, "The parsed time was invalid"));
-        }
         if let (None, None, None) = time {
             (time, fraction) = ((Some(0), Some(0), Some(0)), 0);
         }
@@ -144,10 +179,6 @@ impl Written {
                 format!("an incomplete date/time string has been found, with elements missing: \"{text}\""),
             ));
         };
-        let is_day = |month| (1..=days_in(year.rem_euclid(400), month)).contains(&day);
-        if self.has_date && !((1..=12).contains(&month) && is_day(month)) {
-            return Err(wrong(text, end, "The parsed date was invalid"));
-        }
         let relative = &self.relative;
         // Far beyond any date, and far from where arithmetic ends.
         let days = relative.day_of(year.clamp(-MOST_YEARS, MOST_YEARS), month, day);

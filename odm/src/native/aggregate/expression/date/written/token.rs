@@ -298,7 +298,8 @@ impl Part {
 }
 
 fn zone(token: &mut Token<'_>, written: &mut Written) -> Outcome {
-    let (zone, _) = offset(token.rest).ok_or("The timezone could not be found in the database")?;
+    let known = offset(token.rest);
+    let (zone, _) = known.ok_or("passing a time zone identifier as part of the string is not allowed")?;
     written.zone = Some(zone);
     Ok(())
 }

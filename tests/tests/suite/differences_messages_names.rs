@@ -1,0 +1,177 @@
+//! What the server says of names, specifications and texts that it refuses.
+
+use odm::Db;
+use odm::bson::{Document, doc};
+use odm_tests::command::{insert, run};
+
+use super::differences_messages::said;
+
+crate::on_every_backend! {
+    names_that_no_collection_has_are_told,
+    indexes_are_shown_with_what_is_yes_or_no_first,
+    all_that_is_wrong_with_a_date_is_told,
+    stages_that_lack_something_tell_what,
+    a_transaction_builds_no_index_of_what_was_there,
+}
+
+async fn names_that_no_collection_has_are_told(db: &Db) {
+    let insert = |name: &str| doc! { "insert": name, "documents": [{ "_id": 1 }] };
+    let create = |name: &str| doc! { "create": name };
+    let indexes =
+        |name: &str| doc! { "createIndexes": name, "indexes": [{ "key": { "a": 1 }, "name": "a" }] };
+    let update = |name: &str| doc! { "update": name, "updates": [{ "q": {}, "u": { "$set": { "a": 1 } } }] };
+    let writes: [&dyn Fn(&str) -> Document; 4] = [&insert, &create, &indexes, &update];
+    let find = |name: &str| doc! { "find": name };
+    let count = |name: &str| doc! { "count": name };
+    let distinct = |name: &str| doc! { "distinct": name, "key": "a" };
+    let reads: [&dyn Fn(&str) -> Document; 3] = [&find, &count, &distinct];
+    for command in writes {
+        assert_eq!(said(db, command("b$d")).await, "Invalid collection name: b$d");
+        let long = "n".repeat(300);
+        let expected = format!("Fully qualified namespace is too long. Namespace: DB.{long} Max: 255");
+        assert_eq!(said(db, command(&long)).await, expected);
+    }
+    for command in reads {
+        assert_eq!(
+            said(db, command("b$d")).await,
+            "Invalid collection name specified 'DB.b$d"
+        );
+    }
+    for command in writes.into_iter().chain(reads) {
+        assert_eq!(
+            said(db, command(".a")).await,
+            "Collection names cannot start with '.': .a"
+        );
+        assert_eq!(said(db, command("")).await, "Invalid namespace specified 'DB.'");
+    }
+}
+
+async fn indexes_are_shown_with_what_is_yes_or_no_first(db: &Db) {
+    let create = |index: Document| doc! { "createIndexes": "c", "indexes": [index] };
+    let own =
+        doc! { "key": { "u": 1 }, "name": "u", "sparse": true, "unique": true, "expireAfterSeconds": 5 };
+    run(db, create(own)).await;
+    const WHY: &str = "An existing index has the same name as the requested index. When index names are not specified, \
+                       they are auto generated and can cause conflicts. Please refer to our documentation. ";
+    const OWN: &str =
+        r#"{ v: 2, unique: true, key: { u: 1 }, name: "u", sparse: true, expireAfterSeconds: 5 }"#;
+    let other =
+        doc! { "key": { "x": 1 }, "name": "u", "partialFilterExpression": { "a": 1 }, "hidden": true };
+    let expected = format!(
+        r#"{WHY}Requested index: {{ v: 2, hidden: true, key: {{ x: 1 }}, name: "u", partialFilterExpression: {{ a: 1 }} }}, existing index: {OWN}"#
+    );
+    assert_eq!(said(db, create(other)).await, expected);
+    run(
+        db,
+        create(doc! { "key": { "u": 1 }, "name": "w", "partialFilterExpression": { "a": 1 } }),
+    )
+    .await;
+    let drop = doc! { "dropIndexes": "c", "index": { "u": 1 } };
+    let expected = format!(
+        r#"2 indexes found for key: {{ u: 1 }}, identify by name instead. Conflicting indexes: {OWN}, {{ v: 2, key: {{ u: 1 }}, name: "w", partialFilterExpression: {{ a: 1 }} }}"#
+    );
+    assert_eq!(said(db, drop).await, expected);
+}
+
+async fn all_that_is_wrong_with_a_date_is_told(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    const ZONE: &str = "passing a time zone identifier as part of the string is not allowed";
+    for (text, problems) in [
+        (
+            "1679790600",
+            "8: Unexpected character '0'; 9: Unexpected character '0'".to_owned(),
+        ),
+        ("2023032", "8: The parsed date was invalid '\0'".to_owned()),
+        (
+            "16797906001234567",
+            "16: Unexpected character '7'; 18: The parsed date was invalid '\0'".to_owned(),
+        ),
+        ("2023-03-26T01:30:00 Europe/Vienna", format!("20: {ZONE} 'E'")),
+        (
+            "2023-02-30 Foo",
+            format!("11: {ZONE} 'F'; 15: The parsed date was invalid '\0'"),
+        ),
+        (
+            "2023-01-01 2023-01-02 @ 12:00",
+            "11: Double date specification '2'; 22: Unexpected character '@'".to_owned(),
+        ),
+        ("12:00 13:00", "6: Double time specification '1'".to_owned()),
+        (
+            "!!",
+            "0: Unexpected character '!'; 1: Unexpected character '!'".to_owned(),
+        ),
+        (
+            "2023-13-45 ! 25:61",
+            "6: Unexpected character '3'; 11: Unexpected character '!'; 13: Unexpected character '2'; \
+             17: Unexpected character '1'"
+                .to_owned(),
+        ),
+    ] {
+        let stage = doc! { "$project": { "x": { "$toDate": text } } };
+        let command = doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} };
+        let expected = format!(
+            "Failed to optimize pipeline :: caused by :: Error parsing date string '{text}'; {problems}"
+        );
+        assert_eq!(said(db, command).await, expected);
+    }
+}
+
+async fn stages_that_lack_something_tell_what(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for (stage, expected) in [
+        (
+            doc! { "$lookup": {} },
+            "must specify 'pipeline' when 'from' is empty",
+        ),
+        (
+            doc! { "$lookup": { "as": "x" } },
+            "must specify 'pipeline' when 'from' is empty",
+        ),
+        (
+            doc! { "$lookup": { "from": "x" } },
+            "must specify 'as' field for a $lookup",
+        ),
+        (
+            doc! { "$documents": [{ "a": 1 }] },
+            "'$documents' can only be run with {aggregate: 1}",
+        ),
+    ] {
+        let command = doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} };
+        assert_eq!(said(db, command.clone()).await, expected, "{command}");
+    }
+}
+
+async fn a_transaction_builds_no_index_of_what_was_there(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    run(db, doc! { "create": "empty" }).await;
+    let index = |name: &str| doc! { "createIndexes": name, "indexes": [{ "key": { "a": 1 }, "name": "a" }] };
+    for (name, what) in [("c", "existing"), ("empty", "existing"), ("new", "non-empty")] {
+        let refused = db
+            .transaction(async |tx| {
+                if name == "new" {
+                    tx.run_command(doc! { "insert": "new", "documents": [{ "_id": 1 }] })
+                        .await?;
+                }
+                tx.run_command(index(name)).await
+            })
+            .await
+            .expect_err("no index is built");
+        assert_eq!(refused.code(), Some(263), "{name}: {refused}");
+        let expected = format!(
+            "Cannot create new indexes on {what} collection {}.{name} in a",
+            db.name()
+        );
+        assert!(refused.message().starts_with(&expected), "{refused}");
+    }
+    db.transaction(async |tx| {
+        tx.run_command(index("made")).await?;
+        tx.run_command(doc! { "insert": "made", "documents": [{ "_id": 1 }] })
+            .await
+    })
+    .await
+    .expect("an index of a new collection");
+    let same = db
+        .transaction(async |tx| tx.run_command(index("made")).await)
+        .await;
+    same.expect("nothing is to be built");
+}
