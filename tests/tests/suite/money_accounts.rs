@@ -386,10 +386,6 @@ async fn a_page_of_the_history_reads_a_page(db: &Db) {
         .await
         .unwrap();
     assert_eq!(keys(&second.items), expected[10..20]);
-    if db.backend_name() != "mongodb" {
-        eprintln!("skipped: the embedded engine does not merge two indexes in their order");
-        return;
-    }
     let plan = accounts
         .history("ann")
         .limit(10)
