@@ -23,6 +23,7 @@ mod store;
 mod watch;
 pub mod wrap;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +82,13 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Starts a transaction.
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>>;
+
+    /// What the backend is made of, for functions that know its kind, such as
+    /// `odm::mongodb::client`. A backend around another one passes on what that gives, if it
+    /// may be gone around.
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
 }
 
 /// A running transaction: an executor whose operations take effect together.

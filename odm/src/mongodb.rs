@@ -8,6 +8,7 @@ mod command;
 mod cursor;
 mod cursors;
 mod document;
+mod driver_parts;
 mod error;
 mod limit;
 mod read;
@@ -16,11 +17,14 @@ mod transaction;
 mod watch;
 mod write;
 
+use std::any::Any;
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
 use self::cursors::CursorSessions;
+use self::driver_parts::DriverParts;
+pub use self::driver_parts::{Session, client, session};
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, ClientSession, Collection, Database};
 use bson::RawDocumentBuf;
@@ -142,6 +146,14 @@ impl Backend for MongoBackend {
             let transaction = transaction::begin(client, options).await?;
             Ok(Arc::new(transaction) as Arc<dyn Transaction>)
         })
+    }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        DriverParts {
+            client: self.client.clone(),
+            session: None,
+        }
+        .boxed()
     }
 }
 

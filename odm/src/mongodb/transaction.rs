@@ -1,5 +1,6 @@
 //! Multi-document transactions on a driver session.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use super::cursors::CursorSessions;
+use super::driver_parts::DriverParts;
 use super::{MongoBackend, SharedSession, error, limit};
 use crate::backend::{
     Backend, Capabilities, Operation, ReadConcern, ReadPreference, Response, Transaction, TransactionOptions,
@@ -147,6 +149,14 @@ impl Backend for MongoTransaction {
         Box::pin(async {
             Err(Error::new(ErrorKind::Unsupported, "transactions do not nest").with_backend(super::NAME))
         })
+    }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        DriverParts {
+            client: self.backend.client.clone(),
+            session: Some((Arc::clone(&self.session), Arc::clone(&self.is_known))),
+        }
+        .boxed()
     }
 }
 

@@ -111,6 +111,7 @@ mod differences_targets;
 mod differences_values;
 mod differences_values_more;
 mod differences_writes;
+mod driver_parts;
 mod embedded;
 mod encrypted_fields;
 mod errors_of_servers;

@@ -1,5 +1,6 @@
 //! A log of what a backend is asked, with a limit of how much that may be.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -185,6 +186,10 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
             };
             Ok(Arc::new(logged) as Arc<dyn Transaction>)
         })
+    }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.inner.parts()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finding the queries that read a whole collection.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -254,6 +255,10 @@ impl<B: Backend + ?Sized> Backend for Scanning<B> {
             };
             Ok(Arc::new(scanning) as Arc<dyn Transaction>)
         })
+    }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.inner.parts()
     }
 }
 

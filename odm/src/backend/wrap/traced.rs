@@ -1,5 +1,6 @@
 //! A backend that tells `tracing` what it is asked.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -207,6 +208,10 @@ impl<B: Backend + ?Sized> Backend for Traced<B> {
                 in_transaction: true,
             }) as Arc<dyn Transaction>)
         })
+    }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.inner.parts()
     }
 }
 
