@@ -14,13 +14,13 @@
 //! | the number | the time, divided by the span | counted up as the last one is full |
 //! | late data | goes where it belongs | goes into the newest bucket |
 //! | order of reading | by time | by time within a range, by arrival in pages |
-//! | size | as many as come: choose a span for hundreds, not for 100,000 | bounded |
-//! | round trips of [`record`](Buckets::record) | 1 for each bucket | 2 for each bucket; 1 where all is there already |
+//! | size | as many as come: choose a span for hundreds, not for 100,000; an entry that there is no room for (16 MiB) is refused | bounded; a bucket that has no room for an entry is left for the next one |
+//! | round trips of [`record`](Buckets::record) | 1 for each bucket | 2 for each bucket, 2 more where one is left for its size; 1 where all is there already |
 //!
 //! # The stored shape
 //! `{_id: {series, number}, from, to, count, figures: {count, sum, squares, min, max}, entries: [..]}`. The figures are
 //! those of [`computed`](crate::computed), and so is what is exact in them. `full: true` is in a bucket by count that was
-//! full before an entry was taken out of it.
+//! full before an entry was taken out of it, or had no room for the size of one.
 //!
 //! # Guarantees
 //!
@@ -87,6 +87,7 @@ mod stored;
 
 pub use self::audit::{BucketProblem, BucketProblemKind};
 pub use self::buckets::{Buckets, NoKey};
+pub(crate) use self::identity::identity;
 pub use self::page::{BucketPage, BucketPlace};
 pub use self::record::Recorded;
 pub use self::stored::{Bucket, BucketKey};

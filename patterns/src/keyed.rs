@@ -48,6 +48,8 @@ pub(crate) fn integer(value: &Bson) -> Option<i64> {
     match value {
         Bson::Int32(number) => Some(i64::from(*number)),
         Bson::Int64(number) => Some(*number),
+        // What a shell has written.
+        Bson::Double(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => Some(*number as i64),
         _ => None,
     }
 }

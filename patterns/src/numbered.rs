@@ -1,7 +1,7 @@
 //! Lists that are longer than a document: spread over documents that are filled one after another.
 
 use odm::bson::{Bson, Document, doc};
-use odm::{Collection, Db, Result};
+use odm::{Collection, Db, Error, ErrorKind, Result};
 
 use crate::keyed::{Keyed, integer};
 
@@ -16,11 +16,20 @@ pub(crate) struct Numbered {
     pub(crate) size: usize,
 }
 
-/// What became of elements.
+/// How large a document becomes by what is put into it: the database's limit is 16 MiB, and something is beside the list.
+pub(crate) const FULL_BYTES: usize = 15 << 20;
+
+/// How large a document can be at all.
+const MAX_BYTES: usize = 16 << 20;
+
+/// What an element takes beside itself: its type, its number, and what is kept of it.
+const ELEMENT_BYTES: usize = 16;
+
+/// What became of an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Filled {
-    /// So many of the first were put into a document.
-    Put(usize),
+    /// It was put into a document.
+    Put,
     /// The owner's documents are closed.
     Sealed,
 }
@@ -29,6 +38,7 @@ pub(crate) enum Filled {
 pub(crate) struct Newest {
     pub(crate) number: i64,
     pub(crate) length: usize,
+    bytes: usize,
     pub(crate) is_sealed: bool,
     /// Whether it has been full: what was taken out since then makes no room, because others may be behind it.
     pub(crate) is_full: bool,
@@ -36,50 +46,74 @@ pub(crate) struct Newest {
 
 /// Where the first of some elements go.
 pub(crate) struct Place {
-    number: i64,
+    pub(crate) number: i64,
     opens: bool,
-    /// How many there is room for.
+    /// How many there is room for: none where the first is too large for what is left, and the document to be
+    /// [closed](Numbered::fill_up).
     pub(crate) count: usize,
 }
 
 impl Numbered {
-    /// Puts the first of some elements where there is room, as many as there is room for, in one update that `push` makes
-    /// for so many. Two round trips, more when others are faster.
+    /// Puts an element of so many bytes where there is room, by an update. Two round trips, more when others are faster.
     ///
     /// Who is late may open a document that was there and is no more: documents of an owner that is sealed must stay.
-    pub(crate) async fn fill(
-        &self,
-        owner: &Bson,
-        elements: usize,
-        push: impl Fn(usize) -> Result<Document>,
-    ) -> Result<Filled> {
+    pub(crate) async fn fill(&self, owner: &Bson, bytes: usize, push: &Document) -> Result<Filled> {
         loop {
             let newest = self.newest(owner).await?;
             if newest.as_ref().is_some_and(|newest| newest.is_sealed) {
                 return Ok(Filled::Sealed);
             }
-            let place = self.place(newest.as_ref(), elements);
-            let update = push(place.count)?;
-            if self.put(owner, &place, Document::new(), update).await? {
-                return Ok(Filled::Put(place.count));
+            let place = self.place(newest.as_ref(), [bytes]);
+            if place.count == 0 {
+                self.fill_up(owner, place.number).await?;
+            } else if self.put(owner, &place, Document::new(), push.clone()).await? {
+                return Ok(Filled::Put);
             }
         }
     }
 
-    /// Where the first of some elements go, by what the newest document is.
-    pub(crate) fn place(&self, newest: Option<&Newest>, elements: usize) -> Place {
-        let (number, opens, room) = match newest {
-            Some(newest) if !newest.is_full && newest.length < self.size => {
-                (newest.number, false, self.size - newest.length)
+    /// The same of an owner that most likely has no document yet: one round trip less where that is so.
+    pub(crate) async fn fill_first(&self, owner: &Bson, bytes: usize, push: &Document) -> Result<Filled> {
+        // Inside of a transaction the document is opened without looking whether it is there and closed.
+        if !self.db.in_transaction() {
+            let place = self.place(None, [bytes]);
+            if self.put(owner, &place, Document::new(), push.clone()).await? {
+                return Ok(Filled::Put);
             }
-            Some(newest) => (newest.number + 1, true, self.size),
-            None => (0, true, self.size),
-        };
-        Place {
-            number,
-            opens,
-            count: room.min(elements),
         }
+        self.fill(owner, bytes, push).await
+    }
+
+    /// Where the first of some elements of these sizes go, by what the newest document is.
+    pub(crate) fn place(&self, newest: Option<&Newest>, sizes: impl IntoIterator<Item = usize>) -> Place {
+        let (number, opens, room, mut bytes) = match newest {
+            Some(newest) if !newest.is_full && newest.length < self.size => {
+                (newest.number, false, self.size - newest.length, newest.bytes)
+            }
+            Some(newest) => (newest.number + 1, true, self.size, 0),
+            None => (0, true, self.size, 0),
+        };
+        // What is too large for any document beside others has one alone.
+        let is_empty = newest.is_none_or(|newest| opens || newest.length == 0);
+        let mut count = 0;
+        for size in sizes.into_iter().take(room) {
+            bytes += size + ELEMENT_BYTES;
+            if bytes > FULL_BYTES && !(is_empty && count == 0) {
+                break;
+            }
+            count += 1;
+        }
+        Place { number, opens, count }
+    }
+
+    /// Closes a document that is not sealed: from here on it has no room, whatever is taken out of it, and the next one is
+    /// opened.
+    pub(crate) async fn fill_up(&self, owner: &Bson, number: i64) -> Result<()> {
+        let this = doc! { "_id": self.keyed.key(owner, number), "sealed": { "$ne": true } };
+        self.documents
+            .update_one(this, doc! { "$set": { "full": true } })
+            .await
+            .map(drop)
     }
 
     /// Puts elements in their place; whether there was still room, and the condition on the document true.
@@ -110,6 +144,17 @@ impl Numbered {
         match result {
             Ok(result) => Ok(result.matched == 1 || result.upserted_id.is_some()),
             Err(error) if place.opens && error.is_duplicate_key() => Ok(false),
+            // In a transaction nobody else came first, and the error has ended it.
+            Err(error) if is_too_large(&error) && !self.db.in_transaction() => {
+                match self.newest(owner).await? {
+                    Some(newest) if newest.number > place.number => Ok(false),
+                    // Others have put in so much that these have no room any more.
+                    Some(newest) if newest.number == place.number && newest.length > 0 => {
+                        self.fill_up(owner, place.number).await.map(|()| false)
+                    }
+                    _ => Err(error),
+                }
+            }
             Err(error) => Err(error),
         }
     }
@@ -121,25 +166,69 @@ impl Numbered {
             .sort_raw(doc! { "_id": -1 })
             .limit(1);
         let newest = newest.project_raw(self.projection()).await?;
-        Ok(newest.first().map(|document| self.read(document)))
+        newest.first().map(|document| self.read(document)).transpose()
     }
 
     /// What of a document says whether there is room.
     pub(crate) fn projection(&self) -> Document {
         let length = doc! { "$size": { "$ifNull": [format!("${}", self.list), []] } };
-        doc! { "sealed": 1, "full": 1, "length": length }
+        doc! { "sealed": 1, "full": 1, "length": length, "bytes": { "$bsonSize": "$$ROOT" } }
     }
 
-    pub(crate) fn read(&self, document: &Document) -> Newest {
-        Newest {
-            number: self.keyed.number_of(document),
-            length: document
-                .get("length")
-                .and_then(integer)
-                .and_then(|length| usize::try_from(length).ok())
-                .unwrap_or(0),
+    /// # Errors
+    /// `Decode` when the document has no number: nothing could be put behind it.
+    pub(crate) fn read(&self, document: &Document) -> Result<Newest> {
+        let key = document.get_document("_id").ok();
+        let Some(number) = key.and_then(|key| integer(key.get(self.keyed.number)?)) else {
+            let error = Error::new(ErrorKind::Decode, "the document's `_id` has no number");
+            let error = error.with_namespace(self.documents.namespace());
+            return Err(error.with_id(document.get("_id").cloned().unwrap_or(Bson::Null)));
+        };
+        let whole = |name: &str| {
+            let number = document.get(name).and_then(integer);
+            number
+                .and_then(|number| usize::try_from(number).ok())
+                .unwrap_or(0)
+        };
+        Ok(Newest {
+            number,
+            length: whole("length"),
+            bytes: whole("bytes"),
             is_sealed: document.get_bool("sealed").unwrap_or(false),
             is_full: document.get_bool("full").unwrap_or(false),
-        }
+        })
     }
+}
+
+/// Whether a write failed because its document would be larger than one can be.
+pub(crate) fn is_too_large(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        Some(BSON_TOO_LARGE | UPDATE_TOO_LARGE | UPSERT_TOO_LARGE)
+    )
+}
+
+// MongoDB's codes.
+const BSON_TOO_LARGE: i32 = 10334;
+const UPDATE_TOO_LARGE: i32 = 17419;
+const UPSERT_TOO_LARGE: i32 = 17420;
+
+/// That an element of so many bytes fits into a document of its own.
+///
+/// # Errors
+/// `InvalidArgument` otherwise.
+pub(crate) fn fits(bytes: usize) -> Result<()> {
+    match bytes > MAX_BYTES {
+        true => Err(too_large()),
+        false => Ok(()),
+    }
+}
+
+/// The error of an element that no document takes.
+pub(crate) fn too_large() -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "the element is larger than a document can be (16 MiB)",
+    )
+    .with_code(BSON_TOO_LARGE)
 }

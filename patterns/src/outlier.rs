@@ -7,8 +7,15 @@
 //! that one document, and only of that, read these too.
 //!
 //! # The stored shape
-//! The model's array, and a field [`Overflow`] `{is, epoch}`. In `{collection}_overflow`: `{_id: {of: {id, epoch}, number},
-//! items: [..]}`, filled one after another.
+//! The model's array, and a field [`Overflow`] `{is, epoch, pages, list}`, one for each such array. In
+//! `{collection}_overflow`: `{_id: {of: {id, epoch, pages}, number}, list, items: [..]}`, filled one after another. `pages` is
+//! a name that the document's list gets when it first goes on: no other list has these, and no later document of the same
+//! `_id`. A page that had no room for an element has `full: true`.
+//!
+//! Pages of the older form `{of: {id, epoch}, number}` are of the list whose `Overflow` says `is`, and has no `pages`; the
+//! list gets its name when it goes on the next time after a way back. Where two lists of a document say so, the older
+//! version has mixed their elements: [`verify`](Outlier::verify) says [`Mixed`](OutlierProblemKind::Mixed). All programs that
+//! write a list must be of the same form.
 //!
 //! # Guarantees
 //!
@@ -21,6 +28,11 @@
 //! | reads | [`items`](Outlier::items) gives all that were added before it began |
 //! | crash | at any write: an element was added or not. A way back that was begun is finished by the next that comes by, or by [`repair`](Outlier::repair) |
 //! | transactions | needs none; made of `&tx`, it is part of it |
+//! | size | a document beside that has no room for an element is left for the next one, and so is the model's document. An element that is larger than 16 MiB is refused |
+//! | soft deletion, kinds | who is softly deleted, or of another kind, is [`NotFound`](odm::ErrorKind::NotFound), for reading too. Nothing beside it is touched: restored, it has all of it |
+//! | deletion | leaves the documents beside, which a new document of the same `_id` does not get: [`forget`](Outlier::forget) them, in a hook before the deletion or after it |
+//! | archives | move the document and not what is beside it, which [`verify`](Outlier::verify) calls [`Orphaned`](OutlierProblemKind::Orphaned) and [`repair`](Outlier::repair) leaves: restored, it has all of it |
+//! | collation | what is beside a document has its `_id` as it is stored, however callers spell it |
 //! | growth | each way back leaves the documents beside, empty, until [`sweep`](Outlier::sweep) |
 //! | round trips | add 1, of an outlier 4; items 1, of an outlier 2, while it goes back 3 |
 //! | sharded | writes name the whole `_id`. Shard the overflow by `_id`, ranged |
@@ -64,16 +76,20 @@
 //! ```
 
 mod audit;
+mod forget;
+mod head;
+mod legacy;
 mod list;
 mod settle;
 
 use odm::Embedded;
+use odm::bson::oid::ObjectId;
 use serde::{Deserialize, Serialize};
 
 pub use self::audit::{OutlierProblem, OutlierProblemKind};
 pub use self::list::Outlier;
 
-/// Whether a document's array goes on elsewhere.
+/// Whether a document's array goes on elsewhere. Each array has one of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Embedded)]
 pub struct Overflow {
     /// Whether it does.
@@ -82,4 +98,10 @@ pub struct Overflow {
     /// How often it has come back.
     #[serde(default)]
     pub epoch: i64,
+    /// The name of the documents beside, once there were some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<ObjectId>,
+    /// The stored field of the array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Values of the user's types, inside of documents that a pattern stores.
 
-use odm::bson::{self, Bson, RawBson, RawDocumentBuf};
+use odm::bson::{self, Bson, Document, RawBson, RawDocumentBuf};
 use odm::{Error, ErrorKind, Model, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -46,9 +46,30 @@ pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson> {
     tree(encode(value)?)
 }
 
+/// How many bytes an encoded value has.
+pub(crate) fn size(value: &RawBson) -> usize {
+    match value {
+        RawBson::Document(document) => document.as_bytes().len(),
+        RawBson::Array(array) => array.as_bytes().len(),
+        RawBson::String(text) => text.len() + 5,
+        RawBson::Binary(binary) => binary.bytes.len() + 5,
+        value => {
+            let mut document = RawDocumentBuf::new();
+            document.append(bson::cstr!("v"), value.clone());
+            document.as_bytes().len()
+        }
+    }
+}
+
 /// An encoded value as an owned tree.
 pub(crate) fn tree(value: RawBson) -> Result<Bson> {
     Bson::try_from(value)
+        .map_err(|error| Error::new(ErrorKind::Encode, "the value does not fit bson").with_source(error))
+}
+
+/// An encoded document as an owned tree.
+pub(crate) fn document(value: RawDocumentBuf) -> Result<Document> {
+    Document::try_from(value)
         .map_err(|error| Error::new(ErrorKind::Encode, "the value does not fit bson").with_source(error))
 }
 

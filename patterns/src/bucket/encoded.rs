@@ -1,6 +1,6 @@
 //! Entries on their way to a bucket.
 
-use odm::bson::{Bson, DateTime, Document, doc};
+use odm::bson::{Bson, DateTime, Document, RawBson, doc};
 use odm::{Error, ErrorKind, Result};
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub(super) struct Names {
 /// An entry as it will be stored, and what buckets know of it.
 pub(super) struct Encoded<V> {
     pub(super) document: Document,
+    /// How large it is.
+    pub(super) bytes: usize,
     pub(super) at: DateTime,
     pub(super) value: Option<V>,
     /// By what it is known; nothing where there is none, or null.
@@ -27,9 +29,11 @@ pub(super) struct Encoded<V> {
 
 impl Names {
     pub(super) fn encode<E: Serialize, V: Amount>(&self, entry: &E) -> Result<Encoded<V>> {
-        let Bson::Document(document) = value::to_bson(entry)? else {
+        let RawBson::Document(encoded) = value::encode(entry)? else {
             return Err(Error::new(ErrorKind::Encode, "an entry is not a document"));
         };
+        let bytes = encoded.as_bytes().len();
+        let document = value::document(encoded)?;
         let Some(Bson::DateTime(at)) = value_at(&document, &self.at) else {
             let error = Error::new(ErrorKind::Encode, "an entry's time is not stored as a date");
             return Err(error.with_path(self.at.clone()));
@@ -48,6 +52,7 @@ impl Names {
             return Err(error.with_path(path.clone()));
         }
         Ok(Encoded {
+            bytes,
             at: *at,
             value: amount.transpose()?,
             unique: unique.filter(|key| **key != Bson::Null).cloned(),

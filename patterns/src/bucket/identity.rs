@@ -3,7 +3,7 @@
 use odm::bson::{Bson, Document, doc};
 
 /// A key as bytes that are the same for keys that the database holds for equal: numbers are, whatever their type.
-pub(super) fn identity(key: &Bson) -> Vec<u8> {
+pub(crate) fn identity(key: &Bson) -> Vec<u8> {
     // What comes from the database or goes there is encoded: it can be again.
     doc! { "": canonical(key) }.to_vec().unwrap_or_default()
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use odm::Result;
 use odm::bson::{Bson, Document, doc};
+use odm::{Error, ErrorKind, Result};
 use serde::Serialize;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
@@ -11,7 +11,7 @@ use super::encoded::{Encoded, Names, push};
 use super::identity::identity;
 use crate::computed::Amount;
 use crate::dotted::{elements_at, value_at};
-use crate::numbered::{Newest, Numbered};
+use crate::numbered::{Newest, Numbered, fits, is_too_large, too_large};
 use crate::value;
 
 /// What became of entries.
@@ -26,11 +26,13 @@ pub struct Recorded {
 
 impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
     /// Records entries of a series. Round trips: by span one for each bucket that they belong to; by count two for each
-    /// bucket that they go into, one more in a transaction, and one where all were there before.
+    /// bucket that they go into, one more in a transaction, two more where one is left for its size, and one where all were
+    /// there before.
     ///
     /// # Errors
     /// `Encode` when an entry's time is not stored as a date, its value cannot be summed, or its unique key is an array;
-    /// then nothing is recorded.
+    /// `InvalidArgument` when it is larger than a document can be (16 MiB). Then nothing is recorded.
+    /// By span, `InvalidArgument` when the bucket has no room for an entry: choose a shorter span.
     /// Those of the database: then those that belong to buckets before the failure are recorded.
     pub async fn record<I>(&self, series: &S, entries: I) -> Result<Recorded>
     where
@@ -42,6 +44,9 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
             .into_iter()
             .map(|entry| self.names.encode(std::borrow::Borrow::borrow(&entry)));
         let encoded: Vec<Encoded<V>> = encoded.collect::<Result<_>>()?;
+        for entry in &encoded {
+            fits(entry.bytes).map_err(|error| self.of_bucket(error, doc! { BUCKETS.owner: &series }))?;
+        }
         let mut all = Recorded::default();
         match self.kind {
             Kind::Span(span) => {
@@ -88,16 +93,32 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
                 Err(error) if error.is_duplicate_key() && !self.db.in_transaction() => {
                     all.repeated += self.repeated_in(key.clone(), &mut entries).await?;
                 }
+                Err(error) if is_too_large(&error) => {
+                    let full = Error::new(
+                        ErrorKind::InvalidArgument,
+                        "the bucket of this span has no room for the entries (16 MiB): choose a shorter span",
+                    );
+                    let full = full
+                        .with_code(error.code().unwrap_or_default())
+                        .with_source(error);
+                    return Err(self.of_bucket(full, BUCKETS.key(series, number)));
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
+    fn of_bucket(&self, error: Error, id: Document) -> Error {
+        let error = error.with_namespace(self.buckets.namespace());
+        error.with_path("entries").with_id(id)
+    }
+
     /// Puts entries wherever there is room.
     ///
-    /// What is looked at are the buckets up to the newest. Those before it are full for ever, so that no key comes into
-    /// them any more; that none has come into the newest, or into the one to be opened, is a condition of the update.
+    /// What is looked at are the buckets up to the newest. Those before it are full for ever, by number or because they say
+    /// so, so that no key comes into them any more; that none has come into the newest, or into the one to be opened, is a
+    /// condition of the update.
     async fn fill(
         &self,
         series: &Bson,
@@ -115,13 +136,22 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
         };
         while !entries.is_empty() {
             let newest = self.newest(&buckets, series, &mut entries, all).await?;
-            let place = buckets.place(newest.as_ref(), entries.len());
-            let here = entries.get(..place.count).unwrap_or(&entries);
-            if here.is_empty() {
+            if entries.is_empty() {
                 return Ok(());
             }
+            let place = buckets.place(newest.as_ref(), entries.iter().map(|entry| entry.bytes));
+            if place.count == 0 {
+                buckets.fill_up(series, place.number).await?;
+                continue;
+            }
+            let here = entries.get(..place.count).unwrap_or(&entries);
             let (absent, push) = (self.names.absent(here), push(here)?);
-            if buckets.put(series, &place, absent, push).await? {
+            let put = buckets.put(series, &place, absent, push).await;
+            let put = put.map_err(|error| match is_too_large(&error) {
+                true => self.of_bucket(too_large().with_source(error), BUCKETS.key(series, place.number)),
+                false => error,
+            });
+            if put? {
                 all.recorded += here.len() as u64;
                 entries.drain(..place.count);
             }
@@ -162,10 +192,11 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
         ];
         let found = self.buckets.aggregate_raw(pipeline).await?;
         let (newest, there) = match found.split_first() {
-            Some((newest, there)) if newest.contains_key("_id") => (Some(buckets.read(newest)), there),
+            Some((newest, there)) if newest.contains_key("_id") => (Some(buckets.read(newest)?), there),
             _ => (None, found.as_slice()),
         };
-        all.repeated += without(unique, there, entries);
+        let of_series = doc! { "_id.series": { "$eq": series } };
+        all.repeated += self.without(of_series, there, entries).await?;
         Ok(newest)
     }
 
@@ -181,37 +212,54 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
     }
 
     /// Drops the entries that are in these buckets; gives how many.
-    async fn repeated_in(&self, mut buckets: Document, entries: &mut Vec<Encoded<V>>) -> Result<u64> {
+    async fn repeated_in(&self, buckets: Document, entries: &mut Vec<Encoded<V>>) -> Result<u64> {
         let keys = Names::keys(entries);
         let Some(unique) = self.names.unique.as_ref().filter(|_| !keys.is_empty()) else {
             return Ok(0);
         };
         let path = format!("entries.{unique}");
-        buckets.insert(path.clone(), doc! { "$in": keys });
+        let mut known = buckets.clone();
+        known.insert(path.clone(), doc! { "$in": keys });
         let there = self
             .buckets
-            .find(buckets)
+            .find(known)
             .project_raw(doc! { "_id": 0, path: 1 })
             .await?;
-        Ok(without(unique, &there, entries))
+        self.without(buckets, &there, entries).await
     }
-}
 
-/// Drops the entries whose keys are in these buckets; gives how many.
-fn without<V>(unique: &str, buckets: &[Document], entries: &mut Vec<Encoded<V>>) -> u64 {
-    let there: HashSet<Vec<u8>> = buckets
-        .iter()
-        .flat_map(|bucket| elements_at(bucket, "entries"))
-        .filter_map(|stored| value_at(stored, unique).map(identity))
-        .collect();
-    let before = entries.len();
-    if !there.is_empty() {
+    /// Drops the entries whose keys are in those of some buckets that have one of their keys; gives how many.
+    async fn without(
+        &self,
+        buckets: Document,
+        there: &[Document],
+        entries: &mut Vec<Encoded<V>>,
+    ) -> Result<u64> {
+        let Some(unique) = self.names.unique.as_ref().filter(|_| !there.is_empty()) else {
+            return Ok(0);
+        };
+        let known: HashSet<Vec<u8>> = there
+            .iter()
+            .flat_map(|bucket| elements_at(bucket, "entries"))
+            .filter_map(|stored| value_at(stored, unique).map(identity))
+            .collect();
+        let before = entries.len();
         entries.retain(|entry| {
-            entry
-                .unique
-                .as_ref()
-                .is_none_or(|key| !there.contains(&identity(key)))
+            let key = entry.unique.as_ref();
+            key.is_none_or(|key| !known.contains(&identity(key)))
         });
+        if entries.len() == before {
+            // The collection has a collation, which holds them for the same as others: it knows which.
+            let mut left = Vec::with_capacity(before);
+            for entry in entries.drain(..) {
+                let mut this = buckets.clone();
+                this.insert(format!("entries.{unique}"), doc! { "$eq": &entry.unique });
+                if entry.unique.is_none() || !self.buckets.exists(this).await? {
+                    left.push(entry);
+                }
+            }
+            *entries = left;
+        }
+        Ok((before - entries.len()) as u64)
     }
-    (before - entries.len()) as u64
 }

@@ -4,13 +4,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use odm::bson::{Bson, Document, doc};
-use odm::{Collection, Db, Error, ErrorKind, Field, Filter, Model, Operand, Path, Result, Update};
+use odm::{Collection, Db, Error, Field, Filter, Model, Operand, Path, Result, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::dotted::value_at;
-use crate::keyed::{Keyed, integer};
-use crate::numbered::{Filled, Numbered};
+use super::head::{Head, Owner};
+use crate::bucket::identity;
+use crate::keyed::Keyed;
+use crate::numbered::{FULL_BYTES, Filled, Numbered, fits, is_too_large, too_large};
 use crate::value;
 
 pub(super) const PAGES: Keyed = Keyed {
@@ -34,27 +35,30 @@ pub struct Outlier<M, T> {
     marker: PhantomData<fn() -> T>,
 }
 
-/// A document's array, and whether it goes on.
-pub(super) struct Head {
-    pub(super) items: Vec<Bson>,
-    pub(super) is: bool,
-    pub(super) epoch: i64,
-}
-
 impl<M: Model, T> Outlier<M, T> {
     /// The array of this field, in documents that say in another, an [`Overflow`](super::Overflow), whether it goes on:
-    /// `|b| b.overflow.path().clone()`.
+    /// `|b| b.overflow.path().clone()`. Each list of a model has an `Overflow` of its own.
     pub fn new(
         db: &Db,
         list: impl FnOnce(M::Fields<M>) -> Field<M, Vec<T>>,
         state: impl FnOnce(M::Fields<M>) -> Path,
     ) -> Outlier<M, T> {
-        let name = M::DESCRIPTOR.collection;
+        Outlier::named(db, M::DESCRIPTOR.collection, list, state)
+    }
+
+    /// The same in another collection of the model. What is not embedded is in the one of the same name with `_overflow`
+    /// behind it.
+    pub fn named(
+        db: &Db,
+        collection: &str,
+        list: impl FnOnce(M::Fields<M>) -> Field<M, Vec<T>>,
+        state: impl FnOnce(M::Fields<M>) -> Path,
+    ) -> Outlier<M, T> {
         let list = list(M::fields());
         Outlier {
             db: db.clone(),
-            documents: db.collection(),
-            pages: db.raw_collection(&format!("{name}_overflow")),
+            documents: db.collection_named(collection),
+            pages: db.raw_collection(&format!("{collection}_overflow")),
             is_encoded: list.codec().is_some(),
             list: list.path().to_string(),
             state: state(M::fields()).to_string(),
@@ -65,7 +69,8 @@ impl<M: Model, T> Outlier<M, T> {
         }
     }
 
-    /// How many elements are embedded: 200 unless said otherwise.
+    /// How many elements are embedded: 200 unless said otherwise. Fewer where these are so large that the document has no
+    /// room for one more.
     #[must_use]
     pub fn threshold(mut self, elements: usize) -> Outlier<M, T> {
         self.threshold = elements.max(1);
@@ -80,7 +85,7 @@ impl<M: Model, T> Outlier<M, T> {
         self
     }
 
-    /// How many elements each document beside takes: 500 unless said otherwise.
+    /// How many elements each document beside takes: 500 unless said otherwise, and no more than there is room for.
     #[must_use]
     pub fn page(mut self, elements: usize) -> Outlier<M, T> {
         self.page = elements.max(1);
@@ -90,10 +95,6 @@ impl<M: Model, T> Outlier<M, T> {
     /// The collection of what is not embedded.
     pub fn overflow(&self) -> &Collection<Document> {
         &self.pages
-    }
-
-    pub(super) fn owner(&self, id: &Bson, epoch: i64) -> Bson {
-        Bson::Document(doc! { "id": id, "epoch": epoch })
     }
 
     pub(super) fn numbered(&self) -> Numbered {
@@ -106,73 +107,93 @@ impl<M: Model, T> Outlier<M, T> {
         }
     }
 
-    /// The document's array and state; `None` when there is no such document.
-    pub(super) async fn head(&self, id: &Bson) -> Result<Option<Head>> {
-        self.stores_elements()?;
-        let found = self.documents.raw().find(doc! { "_id": { "$eq": id } });
-        let found = found.limit(1).project_raw(self.projection()).await?;
-        Ok(found.first().map(|document| self.read(document)))
-    }
-
-    pub(super) fn projection(&self) -> Document {
-        let mut projection = doc! { "_id": 1 };
-        projection.insert(&self.list, 1);
-        projection.insert(&self.state, 1);
-        projection
-    }
-
-    pub(super) fn read(&self, document: &Document) -> Head {
-        let state = value_at(document, &self.state).and_then(Bson::as_document);
-        let items = value_at(document, &self.list).and_then(Bson::as_array);
-        Head {
-            items: items.cloned().unwrap_or_default(),
-            is: state.is_some_and(|state| state.get_bool("is").unwrap_or(false)),
-            epoch: state
-                .and_then(|state| state.get("epoch"))
-                .and_then(integer)
-                .unwrap_or(0),
-        }
-    }
-
-    /// The condition on the document that its array goes on, in this epoch.
-    pub(super) fn goes_on(&self, id: &Bson, epoch: i64) -> Document {
-        let known = match epoch {
-            0 => doc! { "$in": [0, Bson::Null] },
-            epoch => doc! { "$eq": epoch },
+    /// Says of a document whose array does not go on that it does, which whoever reads from here on sees; gives where, or
+    /// `None` when somebody has written the document meanwhile.
+    ///
+    /// Pages that documents of this `_id` have left which are gone are those of others: the document gets a name for its
+    /// own, once for all its epochs.
+    async fn switch(&self, head: &Head) -> Result<Option<Owner>> {
+        let state = &self.state;
+        let pages = head.pages.unwrap_or_default();
+        let condition = doc! {
+            "_id": { "$eq": &head.id },
+            format!("{state}.is"): { "$ne": true },
+            format!("{state}.pages"): { "$eq": head.pages },
+            format!("{state}.epoch"): match head.epoch {
+                0 => doc! { "$in": [0, Bson::Null] },
+                epoch => doc! { "$eq": epoch },
+            },
         };
-        doc! {
-            "_id": { "$eq": id },
-            format!("{}.is", self.state): true,
-            format!("{}.epoch", self.state): known,
-        }
-    }
-
-    /// Says that the document's array goes on, which whoever reads from here on sees; gives the epoch, or `None` when
-    /// there is no such document.
-    async fn switch(&self, id: &Bson) -> Result<Option<i64>> {
-        let (this, state) = (doc! { "_id": { "$eq": id } }, &self.state);
-        let goes_on = doc! { "$set": { format!("{state}.is"): true } };
-        let switched = self
-            .documents
-            .find_one_and_update(|_| Filter::raw(this), |_| Update::raw(goes_on))
-            .return_new()
-            .project_raw(doc! { "_id": 1, state: 1 });
-        Ok(switched.await?.map(|document| self.read(&document).epoch))
+        let goes_on = doc! { "$set": {
+            format!("{state}.is"): true,
+            format!("{state}.pages"): pages,
+            format!("{state}.list"): &self.list,
+        } };
+        let switched = self.change(condition, goes_on).await?;
+        Ok(switched.then(|| Owner {
+            pages: Some(pages),
+            ..head.owner()
+        }))
     }
 
     /// Whether elements are stored as their type says.
-    fn stores_elements(&self) -> Result<()> {
+    pub(super) fn stores_elements(&self) -> Result<()> {
         match self.is_encoded {
             true => Err(value::own_codec::<M>(&self.list)),
             false => Ok(()),
         }
     }
 
-    async fn change(&self, condition: Document, change: Document) -> Result<bool> {
+    pub(super) async fn change(&self, condition: Document, change: Document) -> Result<bool> {
         let update = self
             .documents
             .update_one(|_| Filter::raw(condition), |_| Update::raw(change));
         Ok(update.await?.matched == 1)
+    }
+
+    /// Adds an element that is encoded already.
+    pub(super) async fn add_stored(&self, id: &Bson, item: &Bson, bytes: usize) -> Result<()> {
+        let embed = doc! { "$push": { &self.list: { "$each": [item] } } };
+        let mut has_room = doc! {
+            "_id": { "$eq": id },
+            format!("{}.is", self.state): { "$ne": true },
+            format!("{}.{}", self.list, self.threshold - 1): { "$exists": false },
+        };
+        if self.db.in_transaction() {
+            // It would end with a document that is too large.
+            let room = FULL_BYTES.saturating_sub(bytes);
+            let room = i64::try_from(room).unwrap_or(i64::MAX);
+            has_room.insert("$expr", doc! { "$lte": [{ "$bsonSize": "$$ROOT" }, room] });
+        }
+        let push = doc! {
+            "$push": { "items": { "$each": [item] } },
+            "$setOnInsert": { "list": &self.list },
+        };
+        loop {
+            match self.change(has_room.clone(), embed.clone()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if is_too_large(&error) && !self.db.in_transaction() => {}
+                Err(error) => return Err(error),
+            }
+            let head = self.state(id).await?.ok_or_else(|| self.not_found(id))?;
+            let (owner, filled) = if head.is {
+                let owner = head.owner();
+                let filled = self.numbered().fill(&owner.key(), bytes, &push).await?;
+                (owner, filled)
+            } else {
+                let Some(owner) = self.switch(&head).await? else {
+                    continue;
+                };
+                let filled = self.numbered().fill_first(&owner.key(), bytes, &push).await?;
+                (owner, filled)
+            };
+            match filled {
+                Filled::Put => return Ok(()),
+                // Somebody began the way back: it is finished, and then there is room.
+                Filled::Sealed => self.take_over(&owner).await?,
+            }
+        }
     }
 }
 
@@ -180,76 +201,85 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
     /// Adds an element at the end.
     ///
     /// # Errors
-    /// `NotFound` when there is no such document; those of an update. `Unsupported`, as all others, where the list has a
-    /// serde codec of its own (`as_bson`, `with`).
+    /// `NotFound` when there is no such document, or it is softly deleted; `InvalidArgument` for an element that no document
+    /// takes (16 MiB); those of an update. `Unsupported`, as all others, where the list has a serde codec of its own
+    /// (`as_bson`, `with`).
     pub async fn add(&self, id: impl Operand<M::Key>, item: &T) -> Result<()> {
         self.stores_elements()?;
-        let (id, item) = (self.documents.encode_key(id)?, value::to_bson(item)?);
-        let embed = doc! { "$push": { &self.list: { "$each": [&item] } } };
-        let has_room = doc! {
-            "_id": { "$eq": &id },
-            format!("{}.is", self.state): { "$ne": true },
-            format!("{}.{}", self.list, self.threshold - 1): { "$exists": false },
-        };
-        loop {
-            if self.change(has_room.clone(), embed.clone()).await? {
-                return Ok(());
-            }
-            let epoch = self.switch(&id).await?.ok_or_else(|| not_found(&id))?;
-            let push = |_| Ok(doc! { "$push": { "items": { "$each": [&item] } } });
-            match self.numbered().fill(&self.owner(&id, epoch), 1, push).await? {
-                Filled::Put(_) => return Ok(()),
-                // Somebody began the way back: it is finished, and then there is room.
-                Filled::Sealed => self.take_over(&id, epoch).await?,
-            }
-        }
+        let (id, item) = (self.documents.encode_key(id)?, value::encode(item)?);
+        let bytes = value::size(&item);
+        let of_list = |error: Error| self.of_document(error, &id).with_path(self.list.clone());
+        fits(bytes).map_err(of_list)?;
+        let added = self.add_stored(&id, &value::tree(item)?, bytes).await;
+        added.map_err(|error| match is_too_large(&error) {
+            true => of_list(too_large()).with_source(error),
+            false => error,
+        })
     }
 
     /// Removes all elements like this one; whether there was one. Two round trips, of an outlier four.
     ///
     /// # Errors
-    /// `NotFound` when there is no such document; those of an update.
+    /// `NotFound` when there is no such document, or it is softly deleted; those of an update.
     pub async fn remove(&self, id: impl Operand<M::Key>, item: &T) -> Result<bool> {
-        let (id, item) = (self.documents.encode_key(id)?, value::to_bson(item)?);
+        let (id, item) = (self.documents.encode_key(id)?, value::encode(item)?);
+        // Where a statement does not take it twice, it is said once.
+        let is_large = value::size(&item) > FULL_BYTES / 2;
+        let item = value::tree(item)?;
         let mut removed = false;
         loop {
             // Before the document is written: what comes back after this leaves the epoch closed, which is seen below.
-            let head = self.head(&id).await?.ok_or_else(|| not_found(&id))?;
-            let this = Filter::raw(doc! { "_id": { "$eq": &id }, &self.list: { "$eq": &item } });
-            let pull = Update::raw(doc! { "$pullAll": { &self.list: [&item] } });
-            removed |= self.documents.update_one(|_| this, |_| pull).await?.modified > 0;
+            let head = self.head(&id).await?.ok_or_else(|| self.not_found(&id))?;
+            let mut this = doc! { "_id": { "$eq": &id } };
+            if !is_large {
+                this.insert(&self.list, doc! { "$eq": &item });
+            }
+            if !is_large || head.items.iter().any(|one| identity(one) == identity(&item)) {
+                let pull = Update::raw(doc! { "$pullAll": { &self.list: [&item] } });
+                let pulled = self.documents.update_one(|_| Filter::raw(this), |_| pull);
+                removed |= pulled.await?.modified > 0;
+            }
             if !head.is {
                 return Ok(removed);
             }
-            let owner = self.owner(&id, head.epoch);
-            let mut pages = PAGES.of(&owner);
+            let owner = head.owner();
+            let key = owner.key();
+            let mut pages = PAGES.of(&key);
             pages.insert("sealed", doc! { "$ne": true });
-            pages.insert("items", doc! { "$eq": &item });
+            if !is_large {
+                pages.insert("items", doc! { "$eq": &item });
+            }
             let pull = doc! { "$pullAll": { "items": [&item] } };
             removed |= self.pages.update_many(pages, pull).await?.modified > 0;
-            let mut closed = PAGES.of(&owner);
+            let mut closed = PAGES.of(&key);
             closed.insert("sealed", true);
             if !self.pages.exists(closed).await? {
                 return Ok(removed);
             }
-            self.take_over(&id, head.epoch).await?;
+            self.take_over(&owner).await?;
         }
     }
 
     /// All elements, the embedded ones first.
     ///
     /// # Errors
-    /// `NotFound` when there is no such document; `Decode`.
+    /// `NotFound` when there is no such document, or it is softly deleted; `Decode`.
     pub async fn items(&self, id: impl Operand<M::Key>) -> Result<Vec<T>> {
         let id = self.documents.encode_key(id)?;
         loop {
-            let head = self.head(&id).await?.ok_or_else(|| not_found(&id))?;
+            let head = self.head(&id).await?.ok_or_else(|| self.not_found(&id))?;
+            let owner = head.owner();
             let mut items = head.items;
             if head.is {
-                let pages = self.pages_of(&id, head.epoch).await?;
+                let pages = self.pages_of(&owner).await?;
                 let is_going_back = pages.iter().any(|page| page.get_bool("sealed").unwrap_or(false));
                 // Pages are taken away after the document has taken their elements over: then it is of the next epoch.
-                if is_going_back && self.head(&id).await?.is_none_or(|now| now.epoch != head.epoch) {
+                if is_going_back
+                    && !self
+                        .state(&id)
+                        .await?
+                        .is_some_and(|now| now.epoch == owner.epoch && now.pages == owner.pages)
+                {
                     continue;
                 }
                 items.extend(pages.iter().flat_map(items_of).cloned());
@@ -257,19 +287,17 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             return items.into_iter().map(value::from_bson).collect();
         }
     }
+}
 
-    pub(super) async fn pages_of(&self, id: &Bson, epoch: i64) -> Result<Vec<Document>> {
-        let pages = self.pages.find(PAGES.of(&self.owner(id, epoch)));
+impl<M: Model, T> Outlier<M, T> {
+    pub(super) async fn pages_of(&self, owner: &Owner) -> Result<Vec<Document>> {
+        let pages = self.pages.find(PAGES.of(&owner.key()));
         pages.sort_raw(doc! { "_id": 1 }).await
     }
 }
 
 pub(super) fn items_of(page: &Document) -> &[Bson] {
     page.get_array("items").map_or(&[], Vec::as_slice)
-}
-
-fn not_found(id: &Bson) -> Error {
-    Error::new(ErrorKind::NotFound, "there is no such document").with_id(id.clone())
 }
 
 impl<M, T> Clone for Outlier<M, T> {

@@ -1,63 +1,105 @@
 //! The way back.
 
-use odm::bson::{Bson, doc};
-use odm::{Filter, Model, Operand, Result, Update};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use odm::bson::{Bson, Document, doc};
+use odm::{Model, Operand, Result};
 
+use super::head::Owner;
+use super::legacy::Others;
 use super::list::{Outlier, PAGES, items_of};
 use crate::keyed::integer;
+use crate::numbered::{FULL_BYTES, is_too_large};
 
-impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
-    /// Takes everything back into the document when no more than [`low`](Outlier::low) are left; whether it did. Two round
-    /// trips when there is nothing to do, ten when there is.
+/// How large a document becomes by the way back, so that there is room for who adds meanwhile.
+const BACK_BYTES: i64 = FULL_BYTES as i64 / 2;
+
+/// The field of how large the document is.
+const BYTES: &str = "_bytes";
+
+impl<M: Model, T> Outlier<M, T> {
+    /// Takes everything back into the document when no more than [`low`](Outlier::low) are left, and these make it no larger
+    /// than half of what a document can be; whether it did. Two round trips when there is nothing to do, ten when there is.
     ///
     /// # Errors
-    /// Those of the database: what was begun is finished by the next that comes by.
+    /// `NotFound` when there is no such document, or it is softly deleted: what is beside it stays. Those of the database:
+    /// what was begun is finished by the next that comes by.
     pub async fn settle(&self, id: impl Operand<M::Key>) -> Result<bool> {
         let id = self.documents.encode_key(id)?;
-        let Some(head) = self.head(&id).await?.filter(|head| head.is) else {
-            return Ok(false);
+        let projection = doc! {
+            "_id": 1, &self.list: 1, &self.state: 1, BYTES: { "$bsonSize": "$$ROOT" },
         };
-        if head.items.len() + self.beside(&id, head.epoch).await? > self.low {
+        let seen = self.seen(&id, projection).await?;
+        let (head, document) = seen.ok_or_else(|| self.not_found(&id))?;
+        if !head.is {
             return Ok(false);
         }
-        self.take_over(&id, head.epoch).await?;
+        let owner = head.owner();
+        let beside = self.beside(&owner).await?;
+        let bytes = whole(&document, BYTES) + whole(&beside, "bytes");
+        let elements = usize::try_from(whole(&beside, "count")).unwrap_or(usize::MAX);
+        if head.items.len().saturating_add(elements) > self.low || bytes > BACK_BYTES {
+            return Ok(false);
+        }
+        self.take_over(&owner).await?;
         Ok(true)
     }
 
     /// Closes the pages of an epoch, takes their elements over, and empties them. Any number can be at it at once.
-    pub(super) async fn take_over(&self, id: &Bson, epoch: i64) -> Result<()> {
-        self.close(id, epoch).await?;
-        let pages = self.pages_of(id, epoch).await?;
+    ///
+    /// # Errors
+    /// `NotFound` when the document is gone, or softly deleted: then the elements stay where they are.
+    pub(super) async fn take_over(&self, owner: &Owner) -> Result<()> {
+        self.close(owner).await?;
+        let pages = self.pages_of(owner).await?;
         let items: Vec<&Bson> = pages.iter().flat_map(items_of).collect();
-        let condition = self.goes_on(id, epoch);
         let change = doc! {
             "$push": { &self.list: { "$each": items } },
             "$set": {
                 format!("{}.is", self.state): false,
-                format!("{}.epoch", self.state): epoch + 1,
+                format!("{}.epoch", self.state): owner.epoch + 1,
             },
         };
         // Of all who come so far one matches: the epoch is over with it.
-        self.documents
-            .update_one(|_| Filter::raw(condition), |_| Update::raw(change))
-            .await?;
-        self.empty(id, epoch).await
+        let took = async || {
+            let took = self.change(self.goes_on(owner), change.clone()).await;
+            took.map_err(|error| match is_too_large(&error) {
+                true => self.of_document(error, &owner.id).with_path(self.list.clone()),
+                false => error,
+            })
+        };
+        while !took().await? {
+            match self.state(&owner.id).await? {
+                None => return Err(self.not_found(&owner.id)),
+                // It was softly deleted, and is restored.
+                Some(now) if now.goes_on_in(owner) => {}
+                Some(_) => break,
+            }
+        }
+        self.empty(owner).await
     }
 
     /// Empties the pages of an epoch that is over. They stay, so that who is late finds each of them closed, and opens none
     /// that nobody would look at.
-    pub(super) async fn empty(&self, id: &Bson, epoch: i64) -> Result<()> {
-        let mut full = PAGES.of(&self.owner(id, epoch));
+    pub(super) async fn empty(&self, owner: &Owner) -> Result<()> {
+        if owner.pages.is_none() {
+            // Another list of the document may go on in them too.
+            let document = self
+                .documents
+                .raw()
+                .find_one(doc! { "_id": { "$eq": &owner.id } });
+            let others = document.await?.map(|document| Others::of(&document, &self.state));
+            if others.is_some_and(|others| others.go_on_in(owner.epoch)) {
+                return Ok(());
+            }
+        }
+        let mut full = PAGES.of(&owner.key());
         full.insert("items.0", doc! { "$exists": true });
         let empty = doc! { "$set": { "items": [] } };
         self.pages.update_many(full, empty).await.map(drop)
     }
 
     /// Closes the pages: nothing is added to or removed from them any more, and none is opened behind them.
-    async fn close(&self, id: &Bson, epoch: i64) -> Result<()> {
-        let owner = self.owner(id, epoch);
+    async fn close(&self, owner: &Owner) -> Result<()> {
+        let owner = owner.key();
         let pages = self.numbered();
         loop {
             let newest = pages.newest(&owner).await?;
@@ -81,6 +123,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             };
             let end = doc! {
                 "_id": PAGES.key(&owner, number),
+                "list": &self.list,
                 "items": [],
                 "sealed": true,
                 "end": true,
@@ -95,18 +138,21 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         }
     }
 
-    /// How many elements are beside the document.
-    pub(super) async fn beside(&self, id: &Bson, epoch: i64) -> Result<usize> {
-        let sum = doc! { "$sum": { "$size": "$items" } };
+    /// How many elements are beside the document, and how large these are.
+    async fn beside(&self, owner: &Owner) -> Result<Document> {
         let pipeline = [
-            doc! { "$match": PAGES.of(&self.owner(id, epoch)) },
-            doc! { "$group": { "_id": Bson::Null, "count": sum } },
+            doc! { "$match": PAGES.of(&owner.key()) },
+            doc! { "$group": {
+                "_id": Bson::Null,
+                "count": { "$sum": { "$size": "$items" } },
+                "bytes": { "$sum": { "$bsonSize": "$$ROOT" } },
+            } },
         ];
-        let counted = self.pages.aggregate_raw(pipeline).await?;
-        let count = counted.first().and_then(|counted| counted.get("count"));
-        Ok(count
-            .and_then(integer)
-            .and_then(|count| usize::try_from(count).ok())
-            .unwrap_or(0))
+        let mut counted = self.pages.aggregate_raw(pipeline).await?;
+        Ok(counted.pop().unwrap_or_default())
     }
+}
+
+fn whole(document: &Document, name: &str) -> i64 {
+    document.get(name).and_then(integer).unwrap_or(0)
 }

@@ -30,6 +30,10 @@ crate::on_every_backend! {
     recording_is_part_of_a_transaction,
     drifting_buckets_are_found_and_mended,
     what_is_no_entry_is_an_error,
+    buckets_by_count_are_full_by_size,
+    a_large_key_is_recorded_once,
+    an_entry_that_no_bucket_takes_is_refused,
+    keys_that_a_collation_holds_for_the_same_are_one,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
@@ -765,4 +769,141 @@ async fn what_is_no_entry_is_an_error(db: &Db) {
         buckets.range(&1, at(0)..at(99)).await.unwrap_err().kind(),
         ErrorKind::Decode
     );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Post {
+    id: String,
+    at: DateTime,
+    text: String,
+}
+
+const MIB: usize = 1 << 20;
+
+fn post(id: i64, bytes: usize) -> Post {
+    Post {
+        id: id.to_string(),
+        at: at(id),
+        text: "x".repeat(bytes),
+    }
+}
+
+fn posts(db: &Db) -> Buckets<String, Post, i64, String> {
+    Buckets::<String, Post>::by_count(db, "bucket_posts", 50, |p| p.at).unique(|p| p.id)
+}
+
+/// How many entries are in the buckets of a series.
+async fn counts(posts: &Buckets<String, Post, i64, String>) -> Vec<i64> {
+    let all = posts.buckets(&roof(), at(-1)..at(1_000)).await.unwrap();
+    all.into_iter().map(|bucket| bucket.count).collect()
+}
+
+async fn buckets_by_count_are_full_by_size(db: &Db) {
+    let posts = posts(db);
+    posts.prepare().await.unwrap();
+    for id in 0..3 {
+        let recorded = posts.record(&roof(), [post(id, 7 * MIB)]).await.unwrap();
+        assert_eq!(recorded.recorded, 1);
+    }
+    // Together more than a document holds.
+    let many = (3..6).map(|id| post(id, 7 * MIB));
+    assert_eq!(posts.record(&roof(), many).await.unwrap().recorded, 3);
+    assert_eq!(counts(&posts).await, [2, 2, 2]);
+    // In a transaction no error may come first.
+    let inside = db.transaction(async |tx| self::posts(&tx).record(&roof(), [post(6, 2 * MIB)]).await);
+    assert_eq!(inside.await.unwrap().recorded, 1);
+    // What is taken out of a bucket that was left makes no room in it.
+    assert!(posts.remove(&roof(), &"4".to_owned()).await.unwrap());
+    let again = posts.record(&roof(), [post(5, 10), post(7, 10)]).await.unwrap();
+    assert_eq!((again.recorded, again.repeated), (1, 1));
+    assert_eq!(counts(&posts).await, [2, 2, 1, 2]);
+    assert!(posts.verify().await.unwrap().is_empty());
+}
+
+async fn a_large_key_is_recorded_once(db: &Db) {
+    let posts = posts(db);
+    posts.prepare().await.unwrap();
+    let tasks = (0..3).map(|task| {
+        let posts = posts.clone();
+        tokio::spawn(async move {
+            for id in 0..3 {
+                let id = (id + task) % 3;
+                posts.record(&roof(), [post(id, 8 * MIB)]).await.unwrap();
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    assert_eq!(counts(&posts).await, [1, 1, 1]);
+    assert!(posts.verify().await.unwrap().is_empty());
+}
+
+async fn an_entry_that_no_bucket_takes_is_refused(db: &Db) {
+    let by_count = posts(db);
+    let by_span =
+        Buckets::<String, Post>::by_span(db, "bucket_posts_spans", Duration::from_secs(1000), |p| p.at);
+    by_count.record(&roof(), [post(1, 10)]).await.unwrap();
+    let all = [post(2, 10), post(3, 17 * MIB)];
+    let refused = by_count.record(&roof(), &all).await.unwrap_err();
+    let series = bson::Bson::Document(doc! { "series": "roof" });
+    let namespace = by_count.collection().namespace();
+    assert_eq!(
+        (refused.kind(), refused.namespace(), refused.id()),
+        (
+            ErrorKind::InvalidArgument,
+            Some(namespace.as_str()),
+            Some(&series)
+        )
+    );
+    // With what is beside it.
+    let refused = by_count
+        .record(&roof(), [post(3, 16 * MIB - 100)])
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.path(), refused.id().is_some()),
+        (ErrorKind::InvalidArgument, Some("entries"), true)
+    );
+    // Nothing of it is there, and what is smaller goes on.
+    by_count.record(&roof(), [post(2, 10)]).await.unwrap();
+    assert_eq!(counts(&by_count).await.iter().sum::<i64>(), 2);
+    assert!(by_count.verify().await.unwrap().is_empty());
+    // A span that has too much in it.
+    by_span.record(&roof(), [post(1, 9 * MIB)]).await.unwrap();
+    let refused = by_span.record(&roof(), [post(2, 9 * MIB)]).await.unwrap_err();
+    let bucket = bson::Bson::Document(doc! { "series": "roof", "number": 0_i64 });
+    assert_eq!(
+        (refused.kind(), refused.path(), refused.id()),
+        (ErrorKind::InvalidArgument, Some("entries"), Some(&bucket)),
+        "{refused}"
+    );
+}
+
+async fn keys_that_a_collation_holds_for_the_same_are_one(db: &Db) {
+    let caseless = doc! {"locale": "en", "strength": 2};
+    for name in ["bucket_posts", "bucket_posts_spans"] {
+        db.create_collection(name)
+            .collation(caseless.clone())
+            .await
+            .unwrap();
+    }
+    let by_span =
+        Buckets::<String, Post>::by_span(db, "bucket_posts_spans", Duration::from_secs(1000), |p| p.at)
+            .unique(|p| p.id);
+    for posts in [posts(db), by_span] {
+        posts.prepare().await.unwrap();
+        let named = |id: &str| Post {
+            id: id.to_owned(),
+            ..post(1, 10)
+        };
+        posts.record(&roof(), [named("a"), named("b")]).await.unwrap();
+        let again = posts
+            .record(&roof(), [named("A"), named("b"), named("c")])
+            .await
+            .unwrap();
+        assert_eq!((again.recorded, again.repeated), (1, 2));
+        let again = posts.record(&roof(), [named("C")]).await.unwrap();
+        assert_eq!((again.recorded, again.repeated), (0, 1));
+    }
 }

@@ -174,6 +174,7 @@ mod outbox;
 mod outbox_faults;
 mod outbox_interleavings;
 mod outlier;
+mod outlier_documents;
 mod pages;
 mod pages_mixed;
 mod pattern_interleavings;
