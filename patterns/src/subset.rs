@@ -18,11 +18,14 @@
 //! | readers | see both or neither | can see the children first |
 //! | concurrency | two who write children of one parent conflict: one runs again | the list is written only if nobody has written it, or set a mark, since the children were read; otherwise they are read again |
 //! | crash | nothing happened | the mark stays, and [`resume`](Subset::resume) brings the list into step |
-//! | round trips | that of the writes, 2, and the commit | that of the writes, and 4 |
+//! | round trips | that of the writes, 3, and the commit | that of the writes, and 3 |
 //!
 //! | | |
 //! |---|---|
 //! | in a transaction | made of `&tx`, it is part of it |
+//! | two lists of the same children | [`with`](Subset::with): one write brings both into step, with 3 round trips more. Each has an [`InStep`] of its own |
+//! | soft deletion, kinds | a parent that is softly deleted, or of another kind, is [`NotFound`](odm::ErrorKind::NotFound): nothing is written. Its marks wait until it is restored |
+//! | collation | children are those that refer to the parent's `_id` as it is stored, however callers spell it |
 //! | index | on the reference and the order, so that the first N are a range |
 //! | children that move | write both parents: [`refresh`](Subset::refresh) the other |
 //! | what went around it | [`verify`](Subset::verify) finds it, [`repair`](Subset::repair) mends it |
@@ -96,7 +99,7 @@ use serde::{Deserialize, Serialize};
 pub use self::audit::{SubsetProblem, SubsetProblemKind};
 pub use self::list::Subset;
 
-/// How far a parent's list is in step with its children.
+/// How far a parent's list is in step with its children. Each list has one of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Embedded)]
 pub struct InStep {
     /// How often it was written.

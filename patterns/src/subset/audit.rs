@@ -31,18 +31,13 @@ pub enum SubsetProblemKind {
 }
 
 impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, S> {
-    /// Holds the lists of all parents against their children. One query for each parent.
+    /// Holds the lists of all parents that are not softly deleted against their children. One query for each parent.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<SubsetProblem>> {
         let mut problems = Vec::new();
-        let mut parents = self
-            .parents
-            .raw()
-            .find_all()
-            .project_raw(self.projection())
-            .stream();
+        let mut parents = self.parents.find_all().project_raw(self.projection()).stream();
         while let Some(parent) = parents.try_next().await? {
             let id = parent.get("_id").cloned().unwrap_or(Bson::Null);
             let should = self.first(&id).await?;

@@ -1,8 +1,8 @@
 //! Subsets: what a parent shows of its children is what they are.
 
-use bson::{DateTime, doc};
+use bson::{Bson, DateTime, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Embedded, Error, ErrorKind, Model, Ref};
+use odm::{CollectionDeclaration, Db, Embedded, Error, ErrorKind, Model, Ref, Result};
 use odm_patterns::subset::{InStep, Subset, SubsetProblemKind};
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,14 @@ crate::on_every_backend! {
     a_crash_at_any_write_of_a_subset_is_resumed,
     subsets_are_held_against_their_children,
     a_child_of_another_parent_is_refused,
+    a_parent_that_is_softly_deleted_is_not_found,
+    a_parent_of_another_kind_is_not_found,
+    a_mark_waits_for_a_softly_deleted_parent,
+    two_subsets_are_written_together,
+    a_crash_at_any_write_of_two_subsets_is_resumed,
+    a_parent_is_known_as_it_is_stored,
+    subsets_of_collections_that_are_named_later,
+    a_version_that_is_none_ends,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -243,4 +251,400 @@ async fn subsets_are_held_against_their_children(db: &Db) {
     assert_eq!(best.resume(at).await.unwrap(), 0);
     assert_eq!(best.resume(db.now()).await.unwrap(), 1);
     assert!(best.verify().await.unwrap().is_empty());
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_patients")]
+struct Patient {
+    #[serde(rename = "_id")]
+    id: i32,
+    newest: Vec<Title>,
+    oldest: Vec<Title>,
+    #[serde(default)]
+    in_step: InStep,
+    #[serde(default)]
+    oldest_in_step: InStep,
+    #[odm(soft_delete)]
+    deleted: Option<DateTime>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_labs", index(keys(of, desc(id))))]
+struct Lab {
+    #[serde(rename = "_id")]
+    id: i32,
+    of: Ref<Patient>,
+    title: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Title {
+    title: String,
+}
+
+fn newest(db: &Db) -> Subset<Patient, Lab, Title> {
+    Subset::<Patient, Lab, Title>::new(
+        db,
+        2,
+        |p| p.newest,
+        |p| p.in_step.path().clone(),
+        |l| l.of.path().clone(),
+        |l| l.id.desc(),
+    )
+}
+
+fn oldest(db: &Db) -> Subset<Patient, Lab, Title> {
+    Subset::<Patient, Lab, Title>::new(
+        db,
+        1,
+        |p| p.oldest,
+        |p| p.oldest_in_step.path().clone(),
+        |l| l.of.path().clone(),
+        |l| l.id.asc(),
+    )
+}
+
+fn lab(id: i32) -> Lab {
+    Lab {
+        id,
+        of: Ref::new(1),
+        title: format!("lab {id}"),
+    }
+}
+
+async fn patient(db: &Db) {
+    db.drop_collection("subset_patients").await.ok();
+    db.drop_collection("subset_labs").await.ok();
+    let patient = Patient {
+        id: 1,
+        newest: vec![],
+        oldest: vec![],
+        in_step: InStep::default(),
+        oldest_in_step: InStep::default(),
+        deleted: None,
+    };
+    db.collection::<Patient>().insert(patient).await.unwrap();
+    db.collection::<Lab>().sync_indexes().await.unwrap();
+}
+
+/// What a patient shows of its labs: the newest, and the oldest.
+async fn labs(db: &Db) -> (Vec<String>, Vec<String>) {
+    let patient = db.collection::<Patient>().get(1).required().await.unwrap();
+    let titles = |list: Vec<Title>| list.into_iter().map(|title| title.title).collect();
+    (titles(patient.newest), titles(patient.oldest))
+}
+
+async fn a_parent_that_is_softly_deleted_is_not_found(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        patient(&db).await;
+        let (patients, newest) = (db.collection::<Patient>(), newest(&db));
+        newest.insert(1, &lab(1)).await.unwrap();
+        patients.delete(1).await.unwrap();
+        // Out of step, but not to be seen.
+        db.collection::<Lab>().insert(lab(2)).await.unwrap();
+        for refused in [
+            newest.refresh(1).await.unwrap_err(),
+            newest.insert(1, &lab(3)).await.unwrap_err(),
+            newest.update(1, 1, |l| l.title.set("no")).await.unwrap_err(),
+            newest.delete(1, 1).await.unwrap_err(),
+            newest
+                .write(1, |labs| async move { labs.delete(1).await })
+                .await
+                .unwrap_err(),
+        ] {
+            assert_eq!(
+                (refused.kind(), refused.model(), refused.id()),
+                (ErrorKind::NotFound, Some("Patient"), Some(&Bson::Int32(1)))
+            );
+        }
+        assert!(newest.verify().await.unwrap().is_empty());
+        assert!(newest.repair().await.unwrap().is_empty());
+        let labs_there = db.collection::<Lab>().find_all().sort(|l| l.id.asc()).await;
+        assert_eq!(labs_there.unwrap(), [lab(1), lab(2)]);
+        patients.restore(|p| p.id.eq(1)).await.unwrap();
+        assert_eq!(newest.verify().await.unwrap().len(), 1);
+        assert!(newest.repair().await.unwrap().is_empty());
+        assert_eq!(labs(&db).await.0, ["lab 2", "lab 1"]);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_people", kind = "in")]
+struct Inpatient {
+    #[serde(rename = "_id")]
+    id: i32,
+    newest: Vec<Title>,
+    #[serde(default)]
+    in_step: InStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_people", kind = "out")]
+struct Outpatient {
+    #[serde(rename = "_id")]
+    id: i32,
+    newest: Vec<Title>,
+    #[serde(default)]
+    in_step: InStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_stays", index(keys(of, desc(id))))]
+struct Stay {
+    #[serde(rename = "_id")]
+    id: i32,
+    of: Ref<Inpatient>,
+    title: String,
+}
+
+async fn a_parent_of_another_kind_is_not_found(db: &Db) {
+    let here = Inpatient {
+        id: 1,
+        newest: vec![],
+        in_step: InStep::default(),
+    };
+    let other = Outpatient {
+        id: 2,
+        newest: vec![Title {
+            title: "call".to_owned(),
+        }],
+        in_step: InStep::default(),
+    };
+    db.collection::<Inpatient>().insert(here).await.unwrap();
+    db.collection::<Outpatient>().insert(&other).await.unwrap();
+    for db in [db.clone(), Plain::db(db)] {
+        let stays = Subset::<Inpatient, Stay, Title>::new(
+            &db,
+            3,
+            |p| p.newest,
+            |p| p.in_step.path().clone(),
+            |s| s.of.path().clone(),
+            |s| s.id.desc(),
+        );
+        assert!(stays.verify().await.unwrap().is_empty());
+        assert!(stays.repair().await.unwrap().is_empty());
+        let stay = Stay {
+            id: 1,
+            of: Ref::new(2),
+            title: "a".to_owned(),
+        };
+        for refused in [
+            stays.refresh(2).await.unwrap_err(),
+            stays.insert(2, &stay).await.unwrap_err(),
+        ] {
+            assert_eq!(refused.kind(), ErrorKind::NotFound);
+        }
+        let outpatient = db.collection::<Outpatient>().get(2).required().await.unwrap();
+        assert_eq!(outpatient, other);
+        assert!(db.collection::<Stay>().find_all().await.unwrap().is_empty());
+    }
+}
+
+async fn a_mark_waits_for_a_softly_deleted_parent(db: &Db) {
+    let db = Plain::db(db);
+    patient(&db).await;
+    let (faulty, faults) = db.faulty();
+    // It dies when the child is written, and the list is not.
+    faults.add(Fault::nth_write(3).crash());
+    newest(&faulty).insert(1, &lab(1)).await.unwrap_err();
+    let (patients, newest) = (db.collection::<Patient>(), newest(&db));
+    patients.delete(1).await.unwrap();
+    let far = DateTime::from_millis(db.now().timestamp_millis() + 60_000);
+    assert_eq!(newest.resume(far).await.unwrap(), 0);
+    patients.restore(|p| p.id.eq(1)).await.unwrap();
+    assert_eq!(newest.resume(far).await.unwrap(), 1);
+    assert_eq!(labs(&db).await.0, ["lab 1"]);
+    assert!(newest.verify().await.unwrap().is_empty());
+}
+
+async fn two_subsets_are_written_together(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        patient(&db).await;
+        let both = newest(&db).with(&oldest(&db));
+        for id in [2, 3, 1] {
+            both.insert(1, &lab(id)).await.unwrap();
+        }
+        assert_eq!(
+            labs(&db).await,
+            (
+                vec!["lab 3".to_owned(), "lab 2".to_owned()],
+                vec!["lab 1".to_owned()]
+            )
+        );
+        assert!(both.update(1, 1, |l| l.title.set("first")).await.unwrap());
+        assert_eq!(labs(&db).await.1, ["first"]);
+        assert!(both.delete(1, 1).await.unwrap());
+        assert_eq!(labs(&db).await.1, ["lab 2"]);
+        both.write(1, |labs| async move { labs.delete_many(|l| l.id.gte(3)).await })
+            .await
+            .unwrap();
+        assert_eq!(
+            labs(&db).await,
+            (vec!["lab 2".to_owned()], vec!["lab 2".to_owned()])
+        );
+        assert!(both.verify().await.unwrap().is_empty() && oldest(&db).verify().await.unwrap().is_empty());
+        db.collection::<Lab>().insert(lab(1)).await.unwrap();
+        both.refresh(1).await.unwrap();
+        assert_eq!(labs(&db).await.1, ["lab 1"]);
+        let stored = db.collection::<Patient>().get(1).required().await.unwrap();
+        assert!(stored.in_step.pending.is_empty() && stored.oldest_in_step.pending.is_empty());
+        // With one `InStep` a mark of one list would be taken away by the other.
+        let shared = Subset::<Patient, Lab, Title>::new(
+            &db,
+            1,
+            |p| p.oldest,
+            |p| p.in_step.path().clone(),
+            |l| l.of.path().clone(),
+            |l| l.id.asc(),
+        );
+        let refused = newest(&db).with(&shared).refresh(1).await.unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.model(), refused.path()),
+            (ErrorKind::InvalidArgument, Some("Patient"), Some("in_step"))
+        );
+    }
+}
+
+async fn a_crash_at_any_write_of_two_subsets_is_resumed(db: &Db) {
+    for is_plain in [false, true] {
+        for n in 1.. {
+            patient(db).await;
+            let db = if is_plain { Plain::db(db) } else { db.clone() };
+            let (faulty, faults) = db.faulty();
+            faults.add(Fault::nth_write(n).crash());
+            let dying = newest(&faulty).with(&oldest(&faulty));
+            let work = async {
+                for id in [2, 3, 1] {
+                    dying.insert(1, &lab(id)).await?;
+                }
+                dying.delete(1, 1).await
+            };
+            let done: Result<bool> = work.await;
+            let both = newest(&db).with(&oldest(&db));
+            let far = DateTime::from_millis(db.now().timestamp_millis() + 60_000);
+            both.resume(far).await.unwrap();
+            assert!(newest(&db).verify().await.unwrap().is_empty(), "write {n}");
+            assert!(oldest(&db).verify().await.unwrap().is_empty(), "write {n}");
+            if done.is_ok() {
+                break;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_shelves", options = caseless)]
+struct Shelf {
+    #[serde(rename = "_id")]
+    id: String,
+    newest: Vec<Title>,
+    #[serde(default)]
+    in_step: InStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_volumes", index(keys(on, desc(id))))]
+struct Volume {
+    #[serde(rename = "_id")]
+    id: i32,
+    on: Ref<Shelf>,
+    title: String,
+}
+
+fn caseless() -> CollectionDeclaration {
+    CollectionDeclaration::new().collation(doc! {"locale": "en", "strength": 2})
+}
+
+async fn a_parent_is_known_as_it_is_stored(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        db.drop().await.unwrap();
+        let shelves = db.collection::<Shelf>();
+        shelves.create_declared().await.unwrap();
+        let shelf = Shelf {
+            id: "attic".to_owned(),
+            newest: vec![],
+            in_step: InStep::default(),
+        };
+        shelves.insert(shelf).await.unwrap();
+        db.collection::<Volume>().sync_indexes().await.unwrap();
+        let newest = Subset::<Shelf, Volume, Title>::new(
+            &db,
+            2,
+            |s| s.newest,
+            |s| s.in_step.path().clone(),
+            |v| v.on.path().clone(),
+            |v| v.id.desc(),
+        );
+        let volume = |id: i32, on: &str| Volume {
+            id,
+            on: Ref::new(on.to_owned()),
+            title: format!("volume {id}"),
+        };
+        newest.insert("attic", &volume(1, "attic")).await.unwrap();
+        newest.insert("ATTIC", &volume(2, "attic")).await.unwrap();
+        // It would not be among the children of this one.
+        for refused in [
+            newest.insert("ATTIC", &volume(3, "ATTIC")).await.unwrap_err(),
+            newest.insert("attic", &volume(3, "ATTIC")).await.unwrap_err(),
+        ] {
+            assert_eq!(
+                (refused.kind(), refused.model(), refused.id()),
+                (ErrorKind::InvalidArgument, Some("Volume"), Some(&Bson::Int32(3)))
+            );
+        }
+        assert!(newest.update("Attic", 1, |v| v.title.set("one")).await.unwrap());
+        newest.refresh("ATTIC").await.unwrap();
+        let titles = async || {
+            let shelf = shelves.get("attic").required().await.unwrap();
+            assert!(shelf.in_step.pending.is_empty());
+            shelf
+                .newest
+                .into_iter()
+                .map(|title| title.title)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(titles().await, ["volume 2", "one"]);
+        assert!(newest.delete("ATTIC", 2).await.unwrap());
+        assert_eq!(titles().await, ["one"]);
+        assert!(newest.verify().await.unwrap().is_empty());
+    }
+}
+
+async fn subsets_of_collections_that_are_named_later(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        let patients = db.collection_named::<Patient>("t1_patients");
+        patients.delete_many(|p| p.id.eq(1)).for_ever().await.unwrap();
+        let patient = Patient {
+            id: 1,
+            newest: vec![],
+            oldest: vec![],
+            in_step: InStep::default(),
+            oldest_in_step: InStep::default(),
+            deleted: None,
+        };
+        patients.insert(patient).await.unwrap();
+        let newest = newest(&db).with(&oldest(&db)).named("t1_patients", "t1_labs");
+        let other = newest.clone();
+        other.delete(1, 1).await.unwrap();
+        other.insert(1, &lab(1)).await.unwrap();
+        let patient = patients.get(1).required().await.unwrap();
+        assert_eq!((patient.newest.len(), patient.oldest.len()), (1, 1));
+        assert!(newest.verify().await.unwrap().is_empty());
+        assert!(db.collection::<Lab>().find_all().await.unwrap().is_empty());
+    }
+}
+
+async fn a_version_that_is_none_ends(db: &Db) {
+    patient(db).await;
+    let patients = db.raw_collection("subset_patients");
+    let set = async |version: Bson| {
+        let set = doc! { "$set": { "in_step.version": version } };
+        patients.update_one(doc! { "_id": 1 }, set).await.unwrap();
+    };
+    // What a shell writes, and what nobody can count on from.
+    set(Bson::Double(3.0)).await;
+    newest(db).insert(1, &lab(1)).await.unwrap();
+    assert!(newest(db).verify().await.unwrap().is_empty());
+    set(Bson::String("three".to_owned())).await;
+    assert!(newest(db).refresh(1).await.is_err());
 }
