@@ -42,9 +42,19 @@ struct Pending<K> {
 impl<M: Model> Batched<M> {
     /// Sums for this field, each written when it reaches the threshold, up or down.
     pub fn new(db: &Db, field: impl FnOnce(M::Fields<M>) -> Field<M, i64>, threshold: i64) -> Batched<M> {
+        Batched::named(db, M::DESCRIPTOR.collection, field, threshold)
+    }
+
+    /// The same in another collection of the model.
+    pub fn named(
+        db: &Db,
+        collection: &str,
+        field: impl FnOnce(M::Fields<M>) -> Field<M, i64>,
+        threshold: i64,
+    ) -> Batched<M> {
         Batched {
             db: db.clone(),
-            documents: db.collection(),
+            documents: db.collection_named(collection),
             field: field(M::fields()),
             threshold: threshold.max(1),
             age: None,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 crate::on_every_backend! {
     sampled_counters_write_little,
     batched_counters_write_when_it_is_worth_it,
+    batched_counters_of_a_collection_that_is_named_later,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
@@ -91,4 +92,20 @@ async fn batched_counters_write_when_it_is_worth_it(db: &Db) {
     views.flush().await.unwrap_err();
     views.flush().await.unwrap();
     assert_eq!((stored(1).await, stored(2).await), (-4, 6));
+}
+
+async fn batched_counters_of_a_collection_that_is_named_later(db: &Db) {
+    let pages = db.collection_named::<Page>("approximation_t1");
+    pages.insert(Page { id: 1, views: 0 }).await.unwrap();
+    let views = Batched::<Page>::named(db, "approximation_t1", |p| p.views, 3);
+    for _ in 0..7 {
+        views.add(1, 1).await.unwrap();
+    }
+    assert_eq!(
+        (pages.get(1).required().await.unwrap().views, views.pending()),
+        (6, 1)
+    );
+    views.flush().await.unwrap();
+    assert_eq!(pages.get(1).required().await.unwrap().views, 7);
+    assert!(db.collection::<Page>().find_all().await.unwrap().is_empty());
 }
