@@ -22,6 +22,7 @@
 //! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same; strings by their bytes, whatever the collation of the collection), and its version where the model has `#[odm(version)]` |
 //! | events | a document with events in its [`Outbox`](crate::outbox::Outbox) stays until they are published, and is counted as [`waiting`](Moved::waiting): a relay does not look into the archive |
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |
+//! | beside it | what an [`Outlier`](crate::outlier::Outlier) has put beside a document stays where it is, and is there when the document is restored |
 //! | the mark | models that refuse unknown fields do not read a document while it is moved; a validator that does refuses the move, and nothing is changed |
 //! | in a transaction | made of `&tx`, all of it is part of the transaction: for some batches, not for millions |
 //! | sharded | writes name `_id` and state; with a shard key other than `_id` they ask all shards |
