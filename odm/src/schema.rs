@@ -103,6 +103,11 @@ pub struct FieldDescriptor {
 }
 
 impl ModelDescriptor {
+    /// The collation that the model declares of its collection; none where strings compare by their bytes.
+    pub fn collation(&'static self) -> Option<bson::Document> {
+        crate::relation::declared_collation(self)
+    }
+
     /// Whether something of the documents is flattened into them: it may take all fields that nothing else takes.
     pub(crate) const fn has_flattened(&self) -> bool {
         let (mut field, mut kind) = (0, 0);

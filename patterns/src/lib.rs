@@ -11,6 +11,7 @@ pub mod counter;
 #[cfg(doctest)]
 mod doctests;
 mod dotted;
+mod exact;
 #[allow(
     clippy::result_large_err,
     reason = "errors name the file by its id, and are rare"

@@ -45,6 +45,10 @@
 //! | [`MaterializedPaths`] | `path`, `parent`; in threads `depth` | `parent`, `position`; `path` |
 //! | [`NestedSets`] | `left`, `right`, `parent` | `parent`, `left`; `left`, `right`; `right` |
 //!
+//! A tree of a model that is one kind of its collection's documents is of that kind alone, whose field stands in front of the
+//! keys as the tenant's does. Paths compare by their bytes whatever the collation of the collection, and so does their
+//! index.
+//!
 //! The first, third and fourth have a `position` beside, unless [`ByKey`] says that siblings need no places. The fields
 //! need not be in the model's struct; where they are, the tree overwrites them. [`Tree::save`] and [`Tree::edit`] write a
 //! whole node but for them; whole writes through the collection (`save`, `replace`, `update_with_retry`) take a node out of

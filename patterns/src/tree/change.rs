@@ -152,7 +152,7 @@ impl Core {
         let Some(first) = documents.first() else {
             return Ok(());
         };
-        self.refuse_known(&grafts).await?;
+        self.refuse_known(&grafts, None).await?;
         let slot = self.slot(place, &[], Some(&first.0)).await?;
         if self.layout.shape == Shape::Children {
             self.list_children(tops(&grafts), &slot, plan);
@@ -160,8 +160,8 @@ impl Core {
         self.graft(grafts, &slot, plan).await
     }
 
-    /// Refuses nodes that are there already, and those whose segment is that of another.
-    async fn refuse_known(&self, grafts: &[Graft]) -> Result<()> {
+    /// Refuses nodes that are there already, but for one, and those whose segment is that of another.
+    async fn refuse_known(&self, grafts: &[Graft], but: Option<&Bson>) -> Result<()> {
         for some in grafts.chunks(10_000) {
             let mut ids: Vec<Bson> = some.iter().map(|graft| graft.id.clone()).collect();
             if self.layout.shape == Shape::Paths {
@@ -177,16 +177,22 @@ impl Core {
                 .nodes
                 .find(filter)
                 .project_raw(doc! { "_id": 1 })
-                .limit(1)
+                .limit(2)
                 .await?;
-            let Some(found) = found.first().and_then(|found| found.get("_id")) else {
+            let mut found = found.iter().filter_map(|found| found.get("_id"));
+            let Some(found) = found.find(|found| but.is_none_or(|but| !same(but, found))) else {
                 continue;
             };
-            return Err(match some.iter().any(|graft| same(&graft.id, found)) {
-                true => self.layout.duplicate(found.clone(), None),
-                false => TreeError::Segment {
+            let is_asked = ids[..some.len()].iter().any(|id| same(id, found));
+            return Err(match !is_asked && is_in(&ids[some.len()..], found) {
+                true => TreeError::Segment {
                     id: found.clone(),
                     reason: "a value of another type is written like it",
+                },
+                // The same, or for the collation of the collection.
+                false => match some {
+                    [graft] => self.layout.duplicate(graft.id.clone(), None),
+                    _ => self.layout.duplicate(found.clone(), None),
                 },
             });
         }
@@ -428,6 +434,7 @@ impl Core {
 
     async fn plan_rename(&self, id: &Bson, to: &Bson, plan: &mut Plan) -> Result<()> {
         let node = self.need(id).await?;
+        let id = &node.id;
         if same(id, to) {
             return Ok(());
         }
@@ -436,7 +443,8 @@ impl Core {
             parent: None,
             what: What::New(Document::new()),
         };
-        self.refuse_known(std::slice::from_ref(&renamed)).await?;
+        self.refuse_known(std::slice::from_ref(&renamed), Some(id))
+            .await?;
         let old = document_of(&node)?;
         let mut new = old.clone();
         new.insert("_id", to.clone());

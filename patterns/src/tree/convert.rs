@@ -174,7 +174,7 @@ impl Core {
             Bson::Null
         };
         let mut state = Document::new();
-        state.insert("roots", listed);
+        state.insert(target.roots(), listed);
         state.insert(LAYOUT, target.mark());
         plan.state = state;
         Ok(plan)

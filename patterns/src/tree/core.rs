@@ -12,6 +12,7 @@ use super::identity::{Identity, same};
 use super::layout::{Layout, Shape, equal};
 use super::node::Node;
 use super::path;
+use crate::exact::by_bytes;
 
 /// The collections of a tree. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -114,6 +115,24 @@ impl Core {
         Ok(found.into_iter().map(|raw| self.read(raw)).collect())
     }
 
+    /// The nodes whose paths begin so, whatever the collation of the collection: where siblings have no places, in the order
+    /// of the sort key, which goes by that collation.
+    async fn find_inside(&self, inside: &str) -> Result<Vec<Node>> {
+        let layout = &self.layout;
+        let find = match self.sibling_sort() {
+            Some(sort) => {
+                let filter = doc! { &layout.path: path::beginning(inside) };
+                self.nodes.find(self.scoped(filter)).sort_raw(sort)
+            }
+            None => {
+                let filter = doc! { &layout.path: path::below(layout, inside) };
+                self.nodes.find(self.scoped(filter)).collation(by_bytes())
+            }
+        };
+        let found = find.encoded().await?;
+        Ok(found.into_iter().map(|raw| self.read(raw)).collect())
+    }
+
     pub(super) async fn get(&self, id: &Bson) -> Result<Option<Node>> {
         let found = self.find(doc! { "_id": equal(id) }, None, 1).await?;
         Ok(found.into_iter().next())
@@ -172,9 +191,27 @@ impl Core {
             .states
             .find_one(doc! { "_id": self.layout.state_id() })
             .await?;
-        match state.as_ref().and_then(|state| state.get_array("roots").ok()) {
-            Some(roots) => Ok(roots.clone()),
+        match &state {
+            Some(state) => match state.get_array(self.layout.roots().as_ref()) {
+                Ok(roots) => Ok(roots.clone()),
+                Err(_) => self.roots_as_before(state).await,
+            },
             None => self.unlisted_roots().await,
+        }
+    }
+
+    /// The roots of a tree whose state does not list them: in the order of a list that could be of any tree of the collection,
+    /// where that is of them.
+    pub(super) async fn roots_as_before(&self, state: &Document) -> Result<Vec<Bson>> {
+        let roots = self.unlisted_roots().await?;
+        let Ok(before) = state.get_array("roots") else {
+            return Ok(roots);
+        };
+        let set =
+            |ids: &[Bson]| -> std::collections::BTreeSet<Identity> { ids.iter().map(Identity::of).collect() };
+        match before.len() == roots.len() && set(before) == set(&roots) {
+            true => Ok(before.clone()),
+            false => Ok(roots),
         }
     }
 
@@ -347,8 +384,7 @@ impl Core {
             }
             Shape::Paths => {
                 let inside = path::inside(layout, node.path.as_deref(), &node.id)?;
-                let filter = doc! { &layout.path: path::below(layout, &inside) };
-                let mut found = self.find(filter, self.sibling_sort(), 0).await?;
+                let mut found = self.find_inside(&inside).await?;
                 if let Some(levels) = levels {
                     let own = self.depth_of_path(node);
                     found.retain(|below| self.depth_of_path(below) <= own + levels);

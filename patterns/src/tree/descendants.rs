@@ -55,7 +55,7 @@ impl<M: Model, S: TreeModel> Descendants<M, S> {
             && let Some(filter) = core.below_filter(&node)?
         {
             let sort = (self.order == Order::Preorder).then(|| doc! { &core.layout.left: 1 });
-            let mut found = self.tree.find(filter, sort, 0, 0).await?;
+            let mut found = self.tree.find(filter, sort, 0, 0, core.layout.compares()).await?;
             if self.with_self {
                 found.insert(0, self.tree.decode(&node)?);
             }
@@ -91,7 +91,7 @@ impl<M: Model, S: TreeModel> IntoFuture for Descendants<M, S> {
 }
 
 impl Core {
-    /// The condition for all below a node, where one tells.
+    /// The condition for all below a node, where one tells. It compares as [`Layout::compares`] says.
     pub(super) fn below_filter(&self, node: &Node) -> Result<Option<Document>> {
         let layout = &self.layout;
         if self.hides() {

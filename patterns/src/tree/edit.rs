@@ -80,7 +80,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             return Err(error.with_model(M::DESCRIPTOR.name).with_id(id).into());
         }
         for _ in 0..ATTEMPTS {
-            let mut node = self.decode(&core.need(&id).await?)?;
+            let stored = core.need(&id).await?;
+            let (id, mut node) = (stored.id.clone(), self.decode(&stored)?);
             let value = change(&mut node)?;
             if self.key(node.key())? != id {
                 let error = Error::new(
@@ -151,7 +152,7 @@ impl Core {
     /// The same write, but for the fields of the tree; none where it is not that of a whole document.
     fn around(&self, statement: &UpdateStatement, id: &Bson) -> Result<Option<Vec<Document>>> {
         let mut kept = self.layout.fields();
-        kept.extend(self.layout.tenant.as_ref().map(|(field, _)| field.as_str()));
+        kept.extend(self.layout.own().map(|(field, _)| field));
         kept.push(FENCE);
         let whole = match &statement.modification {
             Modification::Replacement(replacement) => {

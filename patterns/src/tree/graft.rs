@@ -273,8 +273,6 @@ pub(super) fn full() -> TreeError {
 /// A new document with the fields of the tree, which win over the model's own.
 pub(super) fn whole(layout: &Layout, mut document: Document, fields: Document) -> Document {
     document.extend(fields);
-    if let Some((field, value)) = &layout.tenant {
-        document.insert(field, value.clone());
-    }
+    document.extend(layout.own().map(|(field, value)| (field.to_owned(), value)));
     document
 }

@@ -10,10 +10,13 @@ use odm::{Collection, Db, Model, Operand};
 use super::core::{Core, Scope};
 use super::error::{Result, TreeError};
 use super::gate::Typed;
-use super::layout::Layout;
+use super::layout::{Layout, Shape};
 use super::model::{ParentReference, TreeModel, sealed};
 use super::node::Node;
 use super::options::TreeOptions;
+
+/// MongoDB's code for an index of this name that is another one.
+const NAME_TAKEN: i32 = 86;
 
 const DENIED: &str = "the tree keeps fields beside those of the model, which refuses fields that it does not have: remove \
                       `deny_unknown_fields`";
@@ -41,8 +44,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let layout = crate::beside::room_in::<M>(DENIED)
             .map_err(TreeError::from)
             .and(layout);
+        let layout = layout.and_then(|layout| layout.of_model(M::DESCRIPTOR));
         let core = layout.map(|mut layout| {
-            layout.model = M::DESCRIPTOR.name;
             layout.deleted = collection.soft_delete_field();
             Core::new(db, Arc::new(layout), Arc::new(Typed::<M>::new()))
         });
@@ -71,15 +74,12 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// nodes; those of the database.
     pub async fn prepare(&self) -> Result<()> {
         let core = self.core()?;
-        let mut indexes = core.nodes.create_indexes();
-        for key in core.layout.indexes() {
-            let parts: Vec<String> = key
-                .iter()
-                .map(|(field, order)| format!("{field}_{order}"))
-                .collect();
-            indexes = indexes.index_raw(odm::bson::doc! { "name": parts.join("_"), "key": key });
+        match core.build_indexes(false).await {
+            Err(error) if core.layout.shape == Shape::Paths && error.code() == Some(NAME_TAKEN) => {
+                core.build_indexes(true).await?;
+            }
+            built => built?,
         }
-        indexes.await?;
         core.roll_forward().await?;
         core.with_places().adopt_roots().await
     }
@@ -171,6 +171,18 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     pub(super) async fn encode(&self, nodes: Vec<M>) -> Result<Vec<Document>> {
         let prepared = self.collection.insert_many(nodes).prepared().await?;
         prepared.iter().map(document).collect()
+    }
+}
+
+impl Core {
+    /// Builds the indexes; with another name for that of paths, where one with the collection's collation has its own.
+    async fn build_indexes(&self, other_name: bool) -> odm::Result<()> {
+        let mut indexes = self.nodes.create_indexes();
+        for index in self.layout.indexes(other_name) {
+            indexes = indexes.index_raw(index);
+        }
+        indexes.await?;
+        Ok(())
     }
 }
 

@@ -16,10 +16,11 @@ use super::core::Core;
 use super::error::{Result, TreeError};
 use super::execute::fenced;
 use super::gate::Ruling;
-use super::identity::Identity;
+use super::identity::{Identity, same};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
+use crate::still::still;
 
 /// The field of the intent that wrote a node last, where intents are used.
 pub(super) const FENCE: &str = "tree_fence";
@@ -56,7 +57,7 @@ impl Core {
         }
         let mut settled = plan.state.clone();
         if let Some(roots) = &plan.roots {
-            settled.insert("roots", roots.clone());
+            settled.insert(self.layout.roots(), roots.clone());
         }
         let mut intent = doc! { "fence": fence, "state": settled, "for_ever": plan.for_ever };
         if chunks.len() == 1 {
@@ -214,9 +215,16 @@ impl Core {
     /// Stores a document under another `_id`.
     async fn make_rename(&self, from: &Bson, old: &Document, new: &Document, fence: i64) -> Result<()> {
         let to = new.get("_id").cloned().unwrap_or(Bson::Null);
-        let earlier = doc! { "_id": equal(from), FENCE: { "$not": { "$gt": fence } } };
+        // By its bytes: to the collation of the collection, the new one may be the same.
+        let mut earlier = still("_id", from);
+        earlier.insert(FENCE, doc! { "$not": { "$gt": fence } });
         let there = self.nodes.find_one(doc! { "_id": equal(&to) }).await?;
-        match there.map(|there| there.get_i64(FENCE).ok()) {
+        let is_old = |there: &Document| there.get("_id").is_some_and(|id| same(id, from));
+        let is_in_the_way = there.as_ref().is_some_and(is_old);
+        match there
+            .filter(|there| !is_old(there))
+            .map(|there| there.get_i64(FENCE).ok())
+        {
             Some(Some(own)) if own >= fence => {}
             Some(_) => return Err(self.layout.duplicate(to, None)),
             None => {
@@ -227,7 +235,8 @@ impl Core {
                     let made = self.nodes.insert_one(&document).await;
                     made.map_err(|error| self.refused(error, &[Some(&document)]))?;
                 } else {
-                    self.insert_renamed(&document, old, &earlier).await?;
+                    self.insert_renamed(&document, old, &earlier, is_in_the_way)
+                        .await?;
                     self.take_back(std::slice::from_ref(&document), fence).await?;
                 }
             }
@@ -239,10 +248,16 @@ impl Core {
         Ok(())
     }
 
-    async fn insert_renamed(&self, new: &Document, old: &Document, earlier: &Document) -> Result<()> {
+    async fn insert_renamed(
+        &self,
+        new: &Document,
+        old: &Document,
+        earlier: &Document,
+        is_in_the_way: bool,
+    ) -> Result<()> {
         let refusal = match self.nodes.insert_one(new).await {
             Ok(_) => return Ok(()),
-            Err(error) if is_own(&error) => return Ok(()),
+            Err(error) if !is_in_the_way && is_own(&error) => return self.refuse_other(new, error).await,
             Err(error) if error.is_duplicate_key() => error,
             Err(error) => return Err(error.into()),
         };
@@ -250,12 +265,28 @@ impl Core {
         self.nodes.delete_one(earlier.clone()).await?;
         match self.nodes.insert_one(new).await {
             Ok(_) => Ok(()),
-            Err(error) if is_own(&error) => Ok(()),
+            Err(error) if is_own(&error) => self.refuse_other(new, error).await,
             Err(_) => {
                 // If that is refused too, the intent stays, and the document in it.
                 self.nodes.insert_one(old).await?;
                 Err(self.refused(refusal, &[Some(new)]))
             }
+        }
+    }
+
+    /// Refuses a document whose `_id` is that of another one, by the collation of the collection. Otherwise it is there
+    /// itself.
+    async fn refuse_other(&self, new: &Document, error: odm::Error) -> Result<()> {
+        let id = new.get("_id").cloned().unwrap_or(Bson::Null);
+        let there = self
+            .nodes
+            .find(doc! { "_id": equal(&id) })
+            .project_raw(doc! { "_id": 1 })
+            .await?;
+        let there = there.first().and_then(|there| there.get("_id"));
+        match there.is_some_and(|there| !same(there, &id)) {
+            true => Err(self.layout.duplicate(id, Some(error))),
+            false => Ok(()),
         }
     }
 
@@ -324,6 +355,10 @@ impl Core {
             };
             if is_own(&error) && !self.db.in_transaction() {
                 // Somebody else makes the same writes at the same time, or has made them.
+                let at = error.write_errors().first().map_or(0, |first| first.index);
+                if let Some(refused) = missing.get(at) {
+                    self.refuse_other(refused, error).await?;
+                }
                 Box::pin(self.make_inserts(writes, fence)).await?;
                 self.take_back(&missing, fence).await?;
                 continue;

@@ -1,11 +1,17 @@
 //! Options with every default filled in.
 
-use odm::Error;
+use std::borrow::Cow;
+
 use odm::bson::{Bson, Document, doc};
+use odm::{Error, ModelDescriptor};
 
 use super::error::{Result, TreeError};
 use super::options::{Numbering, Orphans, PathStyle, TreeOptions};
 use super::segment::ESCAPE;
+use crate::exact;
+
+const CHILDREN: &str = "children";
+const ROOTS: &str = "roots";
 
 /// Which of the five models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +45,10 @@ pub(super) struct Layout {
     pub(super) collection: String,
     pub(super) state: String,
     pub(super) tenant: Option<(String, Bson)>,
+    /// The field that tells the model's kind from others of the collection, and the kind, where the tenant does not say it.
+    pub(super) kind: Option<(&'static str, &'static str)>,
+    /// What tells the tenant from others that the collection's collation takes for it.
+    pub(super) schema: Option<Document>,
     pub(super) parent: String,
     pub(super) children: String,
     pub(super) ancestors: String,
@@ -79,8 +89,10 @@ impl Layout {
             collection,
             state,
             tenant: options.tenant,
+            kind: None,
+            schema: None,
             parent: named(options.parent_field, "parent"),
-            children: named(options.children_field, "children"),
+            children: named(options.children_field, CHILDREN),
             ancestors: named(options.ancestors_field, "ancestors"),
             path: named(options.path_field, "path"),
             depth: named(options.depth_field, "depth"),
@@ -101,6 +113,36 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Makes it that of a model: of its documents alone, where it is one kind of those in its collection.
+    ///
+    /// # Errors
+    /// An option that does not fit the model.
+    pub(super) fn of_model(mut self, model: &'static ModelDescriptor) -> Result<Layout> {
+        self.model = model.name;
+        if let Some(kind) = model.kind {
+            match &self.tenant {
+                None => self.tenant = Some((kind.tag.to_owned(), Bson::from(kind.name))),
+                Some((field, value)) if field == kind.tag => {
+                    if value.as_str() != Some(kind.name) {
+                        return Err(TreeError::InvalidOption {
+                            option: "tenant",
+                            reason: "the field tells the model's kind from others, and this is another kind",
+                        });
+                    }
+                }
+                Some(_) => self.kind = Some((kind.tag, kind.name)),
+            }
+            self.check()?;
+        }
+        if model.collation().is_some()
+            && let Some((field, value)) = &self.tenant
+            && holds_text(value)
+        {
+            self.schema = Some(exact::at(field, doc! { "enum": [value] }));
+        }
+        Ok(self)
+    }
+
     pub(super) fn not_found(&self, id: &Bson) -> TreeError {
         TreeError::NotFound {
             model: self.model,
@@ -119,9 +161,7 @@ impl Layout {
     fn check(&self) -> Result<()> {
         let wrong = |option, reason| Err(TreeError::InvalidOption { option, reason });
         let mut names = self.fields();
-        if let Some((field, _)) = &self.tenant {
-            names.push(field);
-        }
+        names.extend(self.own().map(|(field, _)| field));
         for (index, name) in names.iter().enumerate() {
             if name.is_empty() || name.starts_with('$') || name.contains(['.', '\0']) {
                 return wrong("field", "a field of the tree is a plain name of the top level");
@@ -175,10 +215,35 @@ impl Layout {
         format!("{}: {fields}{style}{}", self.shape.name(), self.delimiter)
     }
 
+    /// What all nodes of this tree have in common, and no others of the collection.
+    pub(super) fn own(&self) -> impl Iterator<Item = (&str, Bson)> {
+        let kind = self.kind.map(|(field, kind)| (field, Bson::from(kind)));
+        let tenant = self.tenant.as_ref();
+        kind.into_iter()
+            .chain(tenant.map(|(field, value)| (field.as_str(), value.clone())))
+    }
+
+    /// Where the state lists the roots of child references. Two trees of the same nodes, by fields of their own, have two
+    /// lists.
+    pub(super) fn roots(&self) -> Cow<'static, str> {
+        match self.children.as_str() {
+            CHILDREN => Cow::Borrowed(ROOTS),
+            other => Cow::Owned(format!("{ROOTS}_{other}")),
+        }
+    }
+
+    /// How the condition for all below a node compares; none where it does as its collection.
+    pub(super) fn compares(&self) -> Option<Document> {
+        (self.shape == Shape::Paths).then(exact::by_bytes)
+    }
+
     /// The filter, for the nodes of this tree alone.
     pub(super) fn scoped(&self, mut filter: Document) -> Document {
-        if let Some((field, value)) = &self.tenant {
-            filter.insert(field, equal(value));
+        for (field, value) in self.own() {
+            filter.insert(field, equal(&value));
+        }
+        if let Some(schema) = &self.schema {
+            filter.insert("$jsonSchema", schema.clone());
         }
         filter
     }
@@ -220,11 +285,15 @@ impl Layout {
             .tenant
             .as_ref()
             .map_or(Bson::Null, |(_, value)| value.clone());
-        doc! { "tree": &self.collection, "tenant": tenant }
+        let mut id = doc! { "tree": &self.collection, "tenant": tenant };
+        if let Some((_, kind)) = self.kind {
+            id.insert("kind", kind);
+        }
+        id
     }
 
-    /// The indexes that make each read one range.
-    pub(super) fn indexes(&self) -> Vec<Document> {
+    /// The keys of the indexes that make each read one range.
+    fn index_keys(&self) -> Vec<Document> {
         let mut keys = match self.shape {
             Shape::Parent => vec![self.with_order(&self.parent)],
             Shape::Children => vec![doc! { &self.children: 1 }],
@@ -236,14 +305,37 @@ impl Layout {
                 doc! { &self.right: 1 },
             ],
         };
-        if let Some((tenant, _)) = &self.tenant {
-            for key in &mut keys {
-                let mut whole = doc! { tenant: 1 };
-                whole.extend(std::mem::take(key));
-                *key = whole;
-            }
+        for key in &mut keys {
+            let mut whole: Document = self
+                .own()
+                .map(|(field, _)| (field.to_owned(), Bson::Int32(1)))
+                .collect();
+            whole.extend(std::mem::take(key));
+            *key = whole;
         }
         keys
+    }
+
+    /// The indexes that make each read one range. That of paths compares by bytes, whatever the collation of the collection;
+    /// `other_name` where its name is taken by one that does not.
+    pub(super) fn indexes(&self, other_name: bool) -> Vec<Document> {
+        let indexes = self.index_keys().into_iter().map(|key| {
+            let parts: Vec<String> = key
+                .iter()
+                .map(|(field, order)| format!("{field}_{order}"))
+                .collect();
+            let mut name = parts.join("_");
+            let is_of_paths = self.shape == Shape::Paths && key.contains_key(&self.path);
+            if is_of_paths && other_name {
+                name.push_str("_simple");
+            }
+            let mut index = doc! { "name": name, "key": key };
+            if is_of_paths {
+                index.insert("collation", exact::by_bytes());
+            }
+            index
+        });
+        indexes.collect()
     }
 
     fn with_order(&self, field: &str) -> Document {
@@ -273,6 +365,14 @@ fn delimiter(given: Option<&str>, style: PathStyle) -> Result<char> {
             reason: "the delimiter is one ASCII punctuation mark, not `~` and not `-`",
         }),
     }
+}
+
+/// Whether a collation could take other values for this one.
+pub(super) fn holds_text(value: &Bson) -> bool {
+    matches!(
+        value,
+        Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
+    )
 }
 
 /// A condition that is equality for every value, documents and regular expressions too.

@@ -91,7 +91,8 @@ impl TreeOptions {
         /// The collection of the nodes; that of the model unless said otherwise.
         collection,
         /// The collection that holds one small document for each tree: its version, intended writes, the roots of
-        /// child references. The name of the collection with `_trees` behind it unless said otherwise.
+        /// child references. The name of the collection with `_trees` behind it unless said otherwise. Trees of the same
+        /// nodes by other fields may share it, as long as none of them is converted.
         state_collection,
         /// The field of the parent's `_id`; `parent` unless said otherwise.
         parent_field,
@@ -115,7 +116,7 @@ impl TreeOptions {
     }
 
     /// Many trees in one collection: this one is the nodes in which the field has this value. Nodes that are inserted get
-    /// it.
+    /// it. Of a model that is one kind of its collection's documents, the tree is of that kind alone in any case.
     pub fn tenant(mut self, field: impl Into<String>, value: impl Into<Bson>) -> TreeOptions {
         self.tenant = Some((field.into(), value.into()));
         self

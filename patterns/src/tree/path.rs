@@ -75,6 +75,19 @@ pub(super) fn below(layout: &Layout, inside: &str) -> Document {
     doc! { "$gte": inside, "$lt": end }
 }
 
+/// The same condition as a pattern, which takes no heed of collations.
+pub(super) fn beginning(inside: &str) -> Document {
+    let mut pattern = String::with_capacity(inside.len() + 8);
+    pattern.push('^');
+    for character in inside.chars() {
+        if character.is_ascii() && !character.is_ascii_alphanumeric() {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    doc! { "$regex": pattern }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::layout::Shape;
@@ -142,6 +155,11 @@ mod tests {
         let one = inside(&layout, None, &Bson::from("1")).unwrap();
         assert_eq!(below(&layout, &one), doc! { "$gte": ",1,", "$lt": ",1-" });
         assert!(!(",10," >= ",1," && ",10," < ",1-"));
+    }
+
+    #[test]
+    fn a_beginning_is_no_pattern_of_its_own() {
+        assert_eq!(beginning(",a.b 1ä,"), doc! { "$regex": r"^\,a\.b\ 1ä\," });
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             return self.decode_all(&nodes);
         }
         let filter = core.children_filter(Some(&node));
-        self.find(filter, Some(core.layout.order()), skip, limit).await
+        self.find(filter, Some(core.layout.order()), skip, limit, None)
+            .await
     }
 
     /// The nodes that match as the model has them, where the fields of the tree need not be looked at.
@@ -123,6 +124,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         sort: Option<Document>,
         skip: u64,
         limit: u64,
+        collation: Option<Document>,
     ) -> Result<Vec<M>> {
         let filter = self.core()?.scoped(filter);
         let mut find = self
@@ -133,6 +135,9 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             .limit(limit);
         if let Some(sort) = sort {
             find = find.sort_raw(sort);
+        }
+        if let Some(collation) = collation {
+            find = find.collation(collation);
         }
         Ok(find.await?)
     }
@@ -208,7 +213,13 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let core = self.core()?;
         let node = core.need(&self.key(id)?).await?;
         match core.below_filter(&node)? {
-            Some(filter) => Ok(core.nodes.count(core.scoped(filter)).await?),
+            Some(filter) => {
+                let mut count = core.nodes.count(core.scoped(filter));
+                if let Some(collation) = core.layout.compares() {
+                    count = count.collation(collation);
+                }
+                Ok(count.await?)
+            }
             None => Ok(core.descendants(&node, None).await?.len() as u64),
         }
     }

@@ -5,7 +5,7 @@ use odm::bson::{Bson, Document, doc};
 
 use super::core::Core;
 use super::error::{Result, TreeError};
-use super::layout::Shape;
+use super::layout::{Layout, Shape};
 use super::plan::Plan;
 
 /// The field of the layout that a tree was converted to.
@@ -22,7 +22,7 @@ pub(super) struct State {
 }
 
 impl State {
-    fn read(document: &Document) -> State {
+    fn read(document: &Document, layout: &Layout) -> State {
         State {
             version: match document.get("version") {
                 Some(Bson::Int32(version)) => i64::from(*version),
@@ -30,7 +30,7 @@ impl State {
                 _ => 0,
             },
             intent: document.get_document("intent").ok().cloned(),
-            has_roots: document.get_array("roots").is_ok(),
+            has_roots: document.get_array(layout.roots().as_ref()).is_ok(),
             layout: document.get_str(LAYOUT).ok().map(str::to_owned),
         }
     }
@@ -54,7 +54,7 @@ impl Core {
 
     pub(super) async fn state(&self) -> Result<Option<State>> {
         let found = self.states.find_one(self.state_filter()).await?;
-        Ok(found.as_ref().map(State::read))
+        Ok(found.as_ref().map(|found| State::read(found, &self.layout)))
     }
 
     /// The state, created when it is not there.
@@ -89,7 +89,7 @@ impl Core {
                 has_roots: false,
                 layout: None,
             },
-            State::read,
+            |before| State::read(before, &self.layout),
         );
         state.version += 1;
         Ok(state)
@@ -100,7 +100,7 @@ impl Core {
         let mut update = Document::new();
         let mut set = plan.state.clone();
         if let Some(roots) = &plan.roots {
-            set.insert("roots", roots.clone());
+            set.insert(self.layout.roots(), roots.clone());
         }
         if !set.is_empty() {
             update.insert("$set", set);
@@ -139,10 +139,11 @@ impl Core {
             if self.layout.shape != Shape::Children || state.has_roots || self.check_layout(&state).is_err() {
                 return Ok(());
             }
-            let roots = self.unlisted_roots().await?;
+            let roots = self.listed_roots().await?;
+            let list = self.layout.roots();
             let mut filter = self.state_filter();
-            filter.extend(doc! { "version": state.version, "roots": Bson::Null });
-            let update = doc! { "$set": { "roots": roots } };
+            filter.extend(doc! { "version": state.version, list.as_ref(): Bson::Null });
+            let update = doc! { "$set": { list.as_ref(): roots } };
             if self.states.update_one(filter, update).await?.matched == 1 {
                 return Ok(());
             }

@@ -6,6 +6,7 @@ use odm::{Model, Operand};
 use super::error::{Result, TreeError};
 use super::handle::Tree;
 use super::model::{StoresIntervals, StoresPaths};
+use crate::exact::by_bytes;
 
 impl<M: Model, S: StoresPaths> Tree<M, S> {
     /// The stored path; `None` for a root, but in threads.
@@ -37,6 +38,7 @@ impl<M: Model, S: StoresPaths> Tree<M, S> {
         let find = core.nodes.find(core.scoped(doc! {}));
         let find = find
             .sort_raw(doc! { &core.layout.path: 1 })
+            .collation(by_bytes())
             .skip(skip)
             .limit(limit);
         let nodes = find.encoded().await?.into_iter().map(|raw| core.read(raw));

@@ -129,10 +129,11 @@ impl Core {
     /// A node and all below it, arranged; the node is the only top.
     pub(super) async fn subtree(&self, id: &Bson, levels: Option<usize>) -> Result<Forest> {
         let node = self.need(id).await?;
+        let id = node.id.clone();
         let mut nodes = self.descendants(&node, levels).await?;
         nodes.insert(0, node);
         let mut forest = Forest::arrange(&self.layout, nodes, &[]);
-        forest.tops = forest.place(id).into_iter().collect();
+        forest.tops = forest.place(&id).into_iter().collect();
         Ok(forest)
     }
 }
