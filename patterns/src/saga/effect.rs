@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use odm::bson::{Bson, DateTime};
+use odm::bson::{Bson, DateTime, doc};
 use odm::{Collection, Db, Field, Filter, Model, Operand, Update};
 
 use super::error::StepError;
 use super::mark::{Mark, MarkState};
 use super::record::SagaRecord;
 use crate::dotted::elements_at;
+use crate::exact;
 use crate::later::later;
 
 /// One try of a step or of its compensation.
@@ -159,9 +160,7 @@ impl Effect {
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Result<Undone, StepError> {
         let target = self.target(id, marks);
-        let made = target
-            .marks
-            .elem_match(|m| m.key.eq(&target.key) & m.state.eq(MarkState::Done));
+        let made = target.made();
         let update = change(M::fields()) & target.marks.matched().state.set(MarkState::Undone);
         let undone = collection.update_one(|_| target.document() & made, |_| update);
         if undone.with_deleted().await?.matched == 1 {
@@ -248,8 +247,18 @@ impl<M: Model> Target<M> {
     }
 
     /// The document, as long as the effect has no mark in it.
+    ///
+    /// Keys of marks are told apart by their bytes: to the collation of a collection, those of two sagas may be the same.
     fn unmarked(&self) -> Filter<M> {
-        self.document() & self.marks.any().key.ne(&self.key)
+        let path = self.marks.path().to_string();
+        self.document() & Filter::raw(exact::no_element(&path, "key", &self.key))
+    }
+
+    /// That the effect was made, and is not undone.
+    fn made(&self) -> Filter<M> {
+        let mut mark = exact::element("key", &self.key);
+        mark.insert("state", "done");
+        Filter::raw(doc! { self.marks.path().to_string(): { "$elemMatch": mark } })
     }
 }
 

@@ -30,6 +30,7 @@ crate::on_every_backend! {
     a_saga_is_started_with_what_it_is_about,
     definitions_are_held_to_what_is_stored,
     the_history_is_bounded,
+    marks_of_sagas_are_told_by_their_bytes,
     sagas_are_documents,
 }
 
@@ -485,6 +486,54 @@ async fn the_history_is_bounded(db: &Db) {
 }
 
 /// A model is a model: sagas can be asked for by its fields.
+async fn marks_of_sagas_are_told_by_their_bytes(db: &Db) {
+    let caseless = doc! {"locale": "en", "strength": 2};
+    db.create_collection("saga_accounts")
+        .collation(caseless)
+        .await
+        .unwrap();
+    accounts(db, &[("ann", 100), ("joe", 0), ("eve", 0)]).await;
+    let sagas = Sagas::new(db, marked()).unwrap();
+    for (id, to) in [("t-a", "joe"), ("t-A", "eve")] {
+        sagas.start(id, &Transfer::new("ann", to, 30)).await.unwrap();
+        let ended = sagas.run(id).await.unwrap();
+        assert_eq!(ended, Outcome::Completed(Transfer::new("ann", to, 30)));
+    }
+    // One that is undone undoes its own.
+    for id in ["u-a", "u-A"] {
+        sagas
+            .start(
+                id,
+                &Transfer::new("ann", "joe", if id == "u-a" { 10 } else { 99 }),
+            )
+            .await
+            .unwrap();
+        sagas.run(id).await.unwrap();
+    }
+    let mut balances = Vec::new();
+    for account in ["ann", "joe", "eve"] {
+        balances.push(balance(db, account).await);
+    }
+    assert_eq!(balances, [30, 40, 30]);
+    let ann = db
+        .raw_collection("saga_accounts")
+        .get("ann")
+        .required()
+        .await
+        .unwrap();
+    let states: Vec<_> = ann
+        .get_array("marks")
+        .unwrap()
+        .iter()
+        .map(|mark| {
+            let mark = mark.as_document().unwrap();
+            (mark.get_str("key").unwrap(), mark.get_str("state").unwrap())
+        })
+        .collect();
+    let done = ["t-a/debit", "t-A/debit", "u-a/debit"].map(|key| (key, "done"));
+    assert_eq!(states[..3], done);
+}
+
 async fn sagas_are_documents(db: &Db) {
     let sagas = Sagas::new(db, marked()).unwrap();
     sagas.start("s", &Transfer::new("ann", "joe", 7)).await.unwrap();
