@@ -35,7 +35,8 @@
 //! * **Memory**: `settled` keeps the last [`remember`](Shelf::remember) holds of a document (100 unless said otherwise).
 //!   A hold id that is older than that is [`UnknownHold`](HoldError::UnknownHold), and could be used anew.
 //! * **Softly deleted** items are no longer lent or held: they are [`NoItem`](HoldError::NoItem). What is out comes to its end
-//!   all the same: it can be confirmed, released, given back, and expires.
+//!   all the same: it can be confirmed, released, given back, and expires, and [`stock`](Shelf::stock) tells the figures.
+//! * **Ids** of holds, and who has copies, are told apart by their bytes, whatever the collation of the collection.
 //! * **Size**: a hold is of 2,147,483,647 copies at the most, however many there are.
 //! * **Growth**: `checkout` grows with what is out at one time. Declare `#[odm(max = ..)]` on it if that may be much.
 //! * **Sharded**: every operation is an update by `_id` of one document, which MongoDB routes by the shard key if that is

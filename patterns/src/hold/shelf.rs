@@ -293,13 +293,13 @@ impl<M: Stocked> Shelf<M> {
         })
     }
 
-    /// How many copies of a document there are, and where.
+    /// How many copies of a document there are, and where; of a softly deleted one too, where what is out comes to its end.
     ///
     /// # Errors
     /// `NoItem`.
     pub async fn stock(&self, id: impl Operand<M::Key>) -> Result<Stock, HoldError> {
         let id = id.with_operand(Clone::clone);
-        Ok(self.look_at_item(&id).await?.stock)
+        Ok(self.look(&id).await?.stock)
     }
 
     fn entry(

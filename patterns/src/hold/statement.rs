@@ -1,9 +1,11 @@
-//! The conditional writes, as expressions of update pipelines. Texts of users stand in `$literal`, never bare.
+//! The conditional writes, as expressions of update pipelines. Texts of users stand in `$literal`, never bare, and are
+//! told apart by their bytes, whatever the collation of the collection.
 
 use odm::bson::{Bson, DateTime, Document, bson, doc};
 
 use super::checkout::{Checkout, Ending};
 use super::inventory::Inventory;
+use crate::exact;
 
 /// What is written of one inventory at one time.
 pub(super) struct Statement<'a, M> {
@@ -21,14 +23,12 @@ pub(super) enum Which<'a> {
 impl<M> Statement<'_, M> {
     /// As many are there, expired holds included; and the hold's id is new.
     pub(super) fn has_room(&self, quantity: i32, hold: Option<&str>) -> Document {
-        let mut filter = doc! { "$expr": { "$gte": [self.free(), quantity] } };
+        let mut conditions = vec![doc! { "$expr": { "$gte": [self.free(), quantity] } }];
         if let Some(hold) = hold {
-            filter.insert(format!("{}.hold", self.inventory.checkout), doc! { "$ne": hold });
-            if let Some(settled) = &self.inventory.settled {
-                filter.insert(format!("{settled}.hold"), doc! { "$ne": hold });
-            }
+            let places = std::iter::once(&self.inventory.checkout).chain(&self.inventory.settled);
+            conditions.extend(places.map(|place| exact::no_element(place, "hold", hold)));
         }
-        filter
+        doc! { "$and": conditions }
     }
 
     /// Takes out what has expired and puts this in.
@@ -109,7 +109,7 @@ impl<M> Statement<'_, M> {
     /// Gives back the first loan of this person.
     pub(super) fn check_in_of(&self, by: &str) -> Document {
         let is_theirs = bson!({ "$and": [
-            { "$eq": ["$$e.by", literal(by)] },
+            exact::is_text("$$e.by", by),
             { "$eq": [{ "$ifNull": ["$$e.until", Bson::Null] }, Bson::Null] },
         ] });
         let position = bson!({ "$indexOfArray": [
@@ -135,18 +135,22 @@ impl<M> Statement<'_, M> {
 
     /// The condition that a loan of this person is there.
     pub(super) fn has_loan(&self, by: &str) -> Document {
-        doc! { &self.inventory.checkout: { "$elemMatch": { "by": { "$eq": by }, "until": Bson::Null } } }
+        let mut loan = exact::element("by", by);
+        loan.insert("until", Bson::Null);
+        doc! { &self.inventory.checkout: { "$elemMatch": loan } }
     }
 
     /// The condition that the hold is there and has not expired.
     pub(super) fn is_held(&self, hold: &str) -> Document {
-        let element = doc! { "hold": { "$eq": hold }, "until": { "$gt": self.now } };
+        let mut element = exact::element("hold", hold);
+        element.insert("until", doc! { "$gt": self.now });
         doc! { &self.inventory.checkout: { "$elemMatch": element } }
     }
 
     /// The condition that the hold is there, has not expired, and is of so many copies or more.
     pub(super) fn holds_as_many(&self, hold: &str, quantity: i32) -> Document {
-        let mut element = doc! { "hold": { "$eq": hold }, "until": { "$gt": self.now } };
+        let mut element = exact::element("hold", hold);
+        element.insert("until", doc! { "$gt": self.now });
         if quantity > 1 {
             element.insert("quantity", doc! { "$gte": quantity });
         }
@@ -155,7 +159,7 @@ impl<M> Statement<'_, M> {
 
     /// The condition that the hold is there, expired or not, or has become a loan.
     pub(super) fn is_out(&self, hold: &str) -> Document {
-        doc! { &self.inventory.checkout: { "$elemMatch": { "hold": { "$eq": hold } } } }
+        doc! { &self.inventory.checkout: { "$elemMatch": exact::element("hold", hold) } }
     }
 
     /// The condition that something has expired.
@@ -230,7 +234,7 @@ impl<M> Statement<'_, M> {
     fn is(&self, which: &Which<'_>) -> Bson {
         match which {
             Which::Expired => bson!({ "$lte": [{ "$ifNull": ["$$e.until", DateTime::MAX] }, self.now] }),
-            Which::Hold(hold) => bson!({ "$eq": ["$$e.hold", literal(hold)] }),
+            Which::Hold(hold) => exact::is_text("$$e.hold", hold),
         }
     }
 }
