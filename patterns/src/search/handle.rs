@@ -75,7 +75,7 @@ impl<M: Searchable> Search<M> {
         let scheme = Resolved::of::<M>();
         Search {
             collection: db.collection_named(collection),
-            statistics: Statistics::new(db, collection, &scheme.field),
+            statistics: Statistics::new::<M>(db, collection, &scheme.field),
             scheme,
             is_live: false,
         }
@@ -183,11 +183,12 @@ impl<M: Searchable> Search<M> {
         let totals = self.statistics.totals().await?;
         let raw = self.collection.raw();
         let (scheme, made) = (self.path(SCHEME), self.path(MADE));
-        let documents_now = raw.count(doc! { &scheme: { "$gt": "" } }).await?;
+        let of_kind = |filter| self.statistics.of_kind(filter);
+        let documents_now = raw.count(of_kind(doc! { &scheme: { "$gt": "" } })).await?;
         let changed = match &totals {
             Some(totals) => {
                 let of_scheme = doc! { &scheme: &self.scheme.id, &made: { "$gte": totals.begun } };
-                raw.count(of_scheme).await?
+                raw.count(of_kind(of_scheme)).await?
             }
             None => documents_now,
         };
@@ -246,7 +247,7 @@ impl<M: Searchable> Search<M> {
         };
         let path = self.path(TERMS);
         for term in terms {
-            let count = raw.count(doc! { &path: *term }).await?;
+            let count = raw.count(self.statistics.of_kind(doc! { &path: *term })).await?;
             counts.terms.insert((*term).to_owned(), count as f64);
         }
         Ok(counts)
@@ -254,8 +255,10 @@ impl<M: Searchable> Search<M> {
 
     /// How many documents there are, and how long the first thousand are on average.
     async fn sampled(&self, raw: &Collection<Document>) -> Result<(f64, f64)> {
-        let documents = raw.count(doc! { self.path(SCHEME): { "$gt": "" } }).await?;
+        let all = self.statistics.of_kind(doc! { self.path(SCHEME): { "$gt": "" } });
+        let documents = raw.count(all).await?;
         let stages = [
+            doc! { "$match": self.statistics.of_kind(Document::new()) },
             doc! { "$limit": 1000 },
             doc! { "$group": { "_id": null, "mean": { "$avg": format!("${}", self.path(LENGTH)) } } },
         ];

@@ -10,6 +10,7 @@ use odm::{Collection, Db, Model};
 use super::counts::Counts;
 use super::error::Result;
 use super::keywords::{LENGTH, TERMS};
+use crate::exact::by_bytes;
 
 const TOTALS: &str = "totals";
 
@@ -18,6 +19,8 @@ const TOTALS: &str = "totals";
 pub(super) struct Statistics {
     db: Db,
     name: String,
+    /// The field that tells the model's kind from others of the collection, and the kind.
+    kind: Option<(&'static str, &'static str)>,
 }
 
 /// The counts of all documents, as they are stored.
@@ -32,11 +35,25 @@ pub(super) struct Totals {
 }
 
 impl Statistics {
-    pub(super) fn new(db: &Db, collection: &str, field: &str) -> Statistics {
+    /// Those of a model's documents. One kind of a collection's documents has counts of its own.
+    pub(super) fn new<M: Model>(db: &Db, collection: &str, field: &str) -> Statistics {
+        let kind = M::DESCRIPTOR.kind.map(|kind| (kind.tag, kind.name));
         Statistics {
             db: db.clone(),
-            name: format!("{collection}_{field}"),
+            name: match kind {
+                Some((_, kind)) => format!("{collection}_{field}_{kind}"),
+                None => format!("{collection}_{field}"),
+            },
+            kind,
         }
+    }
+
+    /// The filter, for the documents that are counted.
+    pub(super) fn of_kind(&self, mut filter: Document) -> Document {
+        if let Some((field, kind)) = self.kind {
+            filter.insert(field, kind);
+        }
+        filter
     }
 
     fn stored(&self) -> Collection<Document> {
@@ -110,7 +127,7 @@ impl Statistics {
             } }],
             "whenNotMatched": "insert",
         };
-        let mut stages = count_stages(field);
+        let mut stages = self.count_stages(field);
         stages.push(doc! { "$project": {
             "_id": { "$concat": [{ "$literal": id_of("") }, "$_id"] },
             "n": 1,
@@ -118,7 +135,11 @@ impl Statistics {
         } });
         stages.push(doc! { "$merge": merge });
         let raw = documents.raw();
-        raw.aggregate_raw(stages).allow_disk_use().await?;
+        // The words are told apart by their bytes, and so are the `_id`s that they are merged by.
+        raw.aggregate_raw(stages)
+            .collation(by_bytes())
+            .allow_disk_use()
+            .await?;
         let (documents, length) = self.measured(&raw, field).await?;
         let terms = stored
             .count(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": mine } })
@@ -142,7 +163,7 @@ impl Statistics {
     /// How many documents have keywords now, and how long they are in all.
     pub(super) async fn measured(&self, documents: &Collection<Document>, field: &str) -> Result<(i64, f64)> {
         let stages = [
-            doc! { "$match": { field: { "$exists": true } } },
+            doc! { "$match": self.of_kind(doc! { field: { "$exists": true } }) },
             doc! { "$group": {
                 "_id": null,
                 "documents": { "$sum": 1_i64 },
@@ -174,7 +195,8 @@ impl Statistics {
         }
         let mut differences = Vec::new();
         let mut actual = documents
-            .aggregate_raw(count_stages(field))
+            .aggregate_raw(self.count_stages(field))
+            .collation(by_bytes())
             .allow_disk_use()
             .stream();
         while let Some(count) = actual.try_next().await? {
@@ -188,16 +210,21 @@ impl Statistics {
         differences.sort();
         Ok(differences)
     }
-}
 
-/// The stages that give `{_id: term, n: count}`.
-fn count_stages(field: &str) -> Vec<Document> {
-    vec![
-        doc! { "$project": { "_id": 0, "t": format!("${field}.{TERMS}") } },
-        doc! { "$unwind": "$t" },
-        doc! { "$match": { "t": { "$type": "string" } } },
-        doc! { "$group": { "_id": "$t", "n": { "$sum": 1_i64 } } },
-    ]
+    /// The stages that give `{_id: term, n: count}`.
+    fn count_stages(&self, field: &str) -> Vec<Document> {
+        let mut stages = match self.kind {
+            Some(_) => vec![doc! { "$match": self.of_kind(Document::new()) }],
+            None => Vec::new(),
+        };
+        stages.extend([
+            doc! { "$project": { "_id": 0, "t": format!("${field}.{TERMS}") } },
+            doc! { "$unwind": "$t" },
+            doc! { "$match": { "t": { "$type": "string" } } },
+            doc! { "$group": { "_id": "$t", "n": { "$sum": 1_i64 } } },
+        ]);
+        stages
+    }
 }
 
 /// Apart from the totals, whatever the term is.

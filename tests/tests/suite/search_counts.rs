@@ -3,8 +3,9 @@
 use super::search_model::{Book, book, found, ids, library};
 use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Error, ErrorKind, Filter};
-use odm_patterns::search::{Search, SearchProblem};
+use odm::{Db, Error, ErrorKind, Filter, Model};
+use odm_patterns::search::{Analyzer, Hit, Keywords, Scheme, Search, SearchProblem, Searchable};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,6 +14,117 @@ crate::on_every_backend! {
     counts_are_those_of_the_documents,
     a_count_that_ends_in_the_middle_does_no_harm,
     counts_at_the_same_time_do_no_harm,
+    counts_go_by_bytes_whatever_the_collation,
+    counts_of_a_kind_are_its_own,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "texts", kind = "note")]
+struct Note {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    keywords: Keywords<Note>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "texts", kind = "letter")]
+struct Letter {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    keywords: Keywords<Letter>,
+}
+
+impl Searchable for Note {
+    fn scheme(n: NoteFields) -> Scheme<Note> {
+        Scheme::new(n.keywords, Analyzer::new()).text(n.text)
+    }
+}
+
+impl Searchable for Letter {
+    fn scheme(l: LetterFields) -> Scheme<Letter> {
+        Scheme::new(l.keywords, Analyzer::new()).text(l.text)
+    }
+}
+
+async fn counts_of_a_kind_are_its_own(db: &Db) {
+    let (notes, letters) = (Search::<Note>::new(db), Search::<Letter>::new(db));
+    notes.prepare().await.unwrap();
+    letters.prepare().await.unwrap();
+    let text = |text: &str| text.to_owned();
+    let written = (1..=5).map(|id| Note {
+        id,
+        text: text("whale sea"),
+        keywords: Keywords::default(),
+    });
+    db.collection::<Note>().insert_many(written).await.unwrap();
+    let written = (6..=8).map(|id| Letter {
+        id,
+        text: text("sea"),
+        keywords: Keywords::default(),
+    });
+    db.collection::<Letter>().insert_many(written).await.unwrap();
+    for (search, documents) in [(notes.verify().await, 2 + 1), (letters.verify().await, 1 + 1)] {
+        assert_eq!(search.unwrap().len(), documents);
+    }
+    notes.recount().await.unwrap();
+    letters.recount().await.unwrap();
+    let (of_notes, of_letters) = (
+        notes.knowledge().await.unwrap(),
+        letters.knowledge().await.unwrap(),
+    );
+    assert_eq!(
+        (of_notes.documents, of_notes.documents_now, of_notes.terms),
+        (5, 5, 2)
+    );
+    assert_eq!(
+        (of_letters.documents, of_letters.documents_now, of_letters.terms),
+        (3, 3, 1)
+    );
+    assert_eq!(
+        (of_notes.staleness(), of_notes.mean_length, of_letters.mean_length),
+        (0.0, 2.0, 1.0)
+    );
+    assert!(notes.verify().await.unwrap().is_empty() && letters.verify().await.unwrap().is_empty());
+    // The order by counts that are made for the search is the same.
+    for query in ["whale", "sea"] {
+        let scores = |hits: Vec<Hit<Note>>| hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
+        let counted = scores(notes.find(query).await.unwrap());
+        assert_eq!(counted, scores(notes.clone().live().find(query).await.unwrap()));
+        assert_eq!(counted.len(), 5);
+    }
+    assert_eq!(letters.find("whale").count().await.unwrap(), 0);
+}
+
+async fn counts_go_by_bytes_whatever_the_collation(db: &Db) {
+    let coarse = doc! {"locale": "en", "strength": 1, "numericOrdering": true};
+    db.create_collection("books").collation(coarse).await.unwrap();
+    let search = library(db).await;
+    let books = db.collection::<Book>();
+    books
+        .insert_many([book(10, "007 7", ""), book(11, "7", "")])
+        .await
+        .unwrap();
+    search.recount().await.unwrap();
+    let counted = counts(db).await;
+    let of = |term: &str| {
+        counted
+            .iter()
+            .find(|(own, _)| own == term)
+            .map(|(_, count)| *count)
+    };
+    assert_eq!((of("007"), of("7"), of("whale")), (Some(1), Some(2), Some(2)));
+    assert!(search.verify().await.unwrap().is_empty());
+    assert_eq!(ids(&search, "whale").await.len(), 2);
+    books
+        .raw()
+        .update_one(doc! {"_id": 11}, doc! {"$set": {"keywords.t": ["8"]}})
+        .await
+        .unwrap();
+    assert!(!search.verify().await.unwrap().is_empty());
+    search.repair().await.unwrap();
+    assert!(search.verify().await.unwrap().is_empty());
 }
 
 /// A clock that goes on by a second whenever it is asked.
