@@ -1,17 +1,26 @@
 //! Giving dead jobs another chance.
 
-use odm::Result;
+use odm::bson::doc;
 use odm::bson::oid::ObjectId;
+use odm::{Embedded, Result, Update};
+use serde::{Deserialize, Serialize};
 
 use super::Queue;
 use super::order;
 use super::stored::{State, Stored};
 
+#[derive(Debug, Serialize, Deserialize, Embedded)]
+struct Sent {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+}
+
 impl<J> Queue<J> {
     /// Makes a dead or canceled job ready again, with all its attempts before it; `false` when it is in no such state. Its
-    /// log of errors stays. A job of a group takes up its old place in it, before those that were enqueued later.
+    /// log of errors stays. A job of a group takes up its old place in it, before those that were enqueued later and nobody
+    /// has claimed yet; what was claimed before stays in front.
     ///
-    /// One round trip for the job and one to find it; one more for one of a group.
+    /// One round trip for the job and one to find it; three more for one of a group.
     ///
     /// # Errors
     /// As any operation.
@@ -73,8 +82,41 @@ impl<J> Queue<J> {
         if revived.matched == 0 {
             return Ok(false);
         }
+        if let Some(group) = &job.group {
+            self.send_back(group, job.number).await?;
+        }
         self.settle(job.group.map(|group| (group, None)).into_iter().collect())
             .await;
         Ok(true)
+    }
+
+    /// Takes the slot from the last of a group whose turn it is, if it comes behind this number and nobody has claimed it
+    /// yet: it waits again, at its place.
+    async fn send_back(&self, group: &str, number: Option<i64>) -> Result<()> {
+        let now = order::at(self.now());
+        let stage = doc! { "$set": {
+            "slot": "$$REMOVE",
+            "state": State::Waiting.name(),
+            // As of those that wait: when it is due, if that is later.
+            "order": { "$cond": [{ "$and": [
+                { "$eq": ["$state", State::Scheduled.name()] },
+                { "$gt": ["$order", now] },
+            ] }, "$order", 0_i64] },
+        } };
+        self.jobs
+            .find_one_and_update(
+                |j| {
+                    j.group.eq(Some(group.to_owned()))
+                        & j.slot.exists()
+                        & j.state.is_in([State::Ready, State::Scheduled])
+                        & j.attempts.eq(0)
+                        & j.number.gt(number)
+                },
+                |_| Update::pipeline([stage]),
+            )
+            .sort(|j| j.number.desc())
+            .project::<Sent>()
+            .await?;
+        Ok(())
     }
 }

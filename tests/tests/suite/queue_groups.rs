@@ -9,6 +9,7 @@ use super::queue_model::{Work, number, options, queue, queue_with, seconds};
 crate::on_every_backend! {
     jobs_of_a_group_run_one_after_another,
     a_job_that_is_not_finished_keeps_those_behind_it,
+    a_redriven_job_takes_up_its_old_place,
     a_few_of_a_group_run_at_a_time,
     many_at_once_keep_to_the_limit,
     what_was_forgotten_is_let_go,
@@ -100,17 +101,61 @@ async fn a_job_that_is_not_finished_keeps_those_behind_it(db: &Db) {
     clock.advance(seconds(1));
     let fourth = queue.claim().await.unwrap().unwrap();
     queue.ack(&fourth).await.unwrap();
-    // The one that died takes up its place before those that wait.
+    // The one that died takes up its place before those that nobody has claimed.
     assert!(queue.redrive(first.id()).await.unwrap());
-    let fifth = queue.claim().await.unwrap().unwrap();
-    assert_eq!(number(&fifth.job), 5);
-    queue.ack(&fifth).await.unwrap();
-    assert_eq!(number(&queue.claim().await.unwrap().unwrap().job), 1);
+    let again = queue.claim().await.unwrap().unwrap();
+    assert_eq!(number(&again.job), 1);
+    queue.ack(&again).await.unwrap();
+    assert_eq!(number(&queue.claim().await.unwrap().unwrap().job), 5);
     // A delayed head delays its group.
     clock.advance(seconds(50));
     let eleventh = queue.claim_many(9).await.unwrap();
     let late: Vec<_> = eleventh.iter().map(|claimed| number(&claimed.job)).collect();
     assert!(late.contains(&11) && !late.contains(&12), "{late:?}");
+}
+
+async fn a_redriven_job_takes_up_its_old_place(db: &Db) {
+    let (queue, clock) = queue(db).await;
+    let mut ids = Vec::new();
+    for job in 1..=4 {
+        ids.push(queue.enqueue(of("a", job)).await.unwrap().id);
+    }
+    for job in 1..=2 {
+        let claimed = queue.claim().await.unwrap().unwrap();
+        assert_eq!(number(&claimed.job), job);
+        queue.fail(&claimed, Failure::dead("no")).await.unwrap();
+    }
+    // Whichever comes back first.
+    for dead in [ids[0], ids[1]] {
+        assert!(queue.redrive(dead).await.unwrap());
+    }
+    // Behind one that somebody has claimed, it waits.
+    let first = queue.claim().await.unwrap().unwrap();
+    assert_eq!((number(&first.job), first.id()), (1, ids[0]));
+    assert!(queue.claim().await.unwrap().is_none());
+    queue.fail(&first, Failure::dead("no")).await.unwrap();
+    let second = queue.claim().await.unwrap().unwrap();
+    assert_eq!(number(&second.job), 2);
+    assert!(queue.redrive(ids[0]).await.unwrap());
+    assert!(queue.claim().await.unwrap().is_none());
+    queue.ack(&second).await.unwrap();
+    for job in [1, 3, 4] {
+        let claimed = queue.claim().await.unwrap().unwrap();
+        assert_eq!(number(&claimed.job), job);
+        queue.ack(&claimed).await.unwrap();
+    }
+    // One that is to be done later comes back at its time.
+    let now = queue.enqueue(of("b", 10)).await.unwrap().id;
+    queue.enqueue(of("b", 11).delay(seconds(30))).await.unwrap();
+    let claimed = queue.claim().await.unwrap().unwrap();
+    queue.fail(&claimed, Failure::dead("no")).await.unwrap();
+    assert!(queue.redrive(now).await.unwrap());
+    let again = queue.claim().await.unwrap().unwrap();
+    assert_eq!(number(&again.job), 10);
+    queue.ack(&again).await.unwrap();
+    assert!(queue.claim().await.unwrap().is_none());
+    clock.advance(seconds(30));
+    assert_eq!(number(&queue.claim().await.unwrap().unwrap().job), 11);
 }
 
 async fn a_few_of_a_group_run_at_a_time(db: &Db) {
