@@ -101,6 +101,24 @@ impl<J> Schedule<J> {
         Some(DateTime::from_millis(next.as_millisecond()))
     }
 
+    /// The last tick after `last` and not after `now`: between the two halves as often as it takes, since there may be
+    /// millions of ticks.
+    fn latest(&self, last: DateTime, now: DateTime) -> Option<DateTime> {
+        let next = |time: DateTime| self.next_after(time).filter(|tick| *tick <= now);
+        let mut latest = next(last)?;
+        // None comes after this, until `now`.
+        let mut end = now.timestamp_millis();
+        loop {
+            let known = latest.timestamp_millis();
+            let middle = known + (end - known) / 2;
+            match next(DateTime::from_millis(middle)) {
+                Some(tick) => latest = tick,
+                None if middle == known => return Some(latest),
+                None => end = middle,
+            }
+        }
+    }
+
     /// The ticks after `last` and not after `now` that are to be enqueued, and where to go on from.
     fn due(&self, last: DateTime, now: DateTime) -> (Vec<DateTime>, DateTime) {
         let from = match self.misfire {
@@ -110,13 +128,14 @@ impl<J> Schedule<J> {
             }
             Misfire::Once | Misfire::All => last,
         };
+        if self.misfire == Misfire::Once {
+            let latest = self.latest(last, now);
+            return (latest.into_iter().collect(), latest.unwrap_or(last));
+        }
         let mut ticks = Vec::new();
         let mut behind = from;
         while let Some(tick) = self.next_after(behind).filter(|tick| *tick <= now) {
             behind = tick;
-            if self.misfire == Misfire::Once {
-                ticks.clear();
-            }
             ticks.push(tick);
             if ticks.len() == BATCH {
                 break;

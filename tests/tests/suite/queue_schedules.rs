@@ -10,6 +10,7 @@ use super::queue_model::{START, Work, clear, number, options, queue, seconds, un
 crate::on_every_backend! {
     each_tick_is_enqueued_once,
     missed_ticks_are_dealt_with_as_the_schedule_says,
+    the_last_tick_of_years_is_found_at_once,
     a_crash_neither_loses_nor_repeats_a_tick,
     a_worker_looks_after_schedules,
     wrong_schedules_are_refused,
@@ -90,6 +91,18 @@ async fn missed_ticks_are_dealt_with_as_the_schedule_says(db: &Db) {
         assert_eq!(queue.tick(&schedule).await.unwrap(), 1);
         clear(&queue).await;
     }
+}
+
+async fn the_last_tick_of_years_is_found_at_once(db: &Db) {
+    let (queue, clock) = queue(db).await;
+    let schedule = every_minute(Misfire::Once);
+    queue.tick(&schedule).await.unwrap();
+    clock.advance(seconds(60 * 60 * 24 * 365 * 20));
+    let begun = std::time::Instant::now();
+    assert_eq!(queue.tick(&schedule).await.unwrap(), 1);
+    assert!(begun.elapsed() < seconds(5), "{:?}", begun.elapsed());
+    assert_eq!(jobs(&queue).await, [60 * 24 * 365 * 20]);
+    assert_eq!(queue.tick(&schedule).await.unwrap(), 0);
 }
 
 async fn a_crash_neither_loses_nor_repeats_a_tick(db: &Db) {
