@@ -44,11 +44,13 @@ pub trait Amount:
     /// The nearest `f64`.
     fn as_f64(self) -> f64;
 
-    /// The mean of the squared distances from the mean.
+    /// The mean of the squared distances from the mean; no number where one of the values is none, or infinite.
     fn variance(count: i64, sum: Self, squares: Self) -> f64 {
         let count = count as f64;
         let mean = sum.as_f64() / count;
-        (squares.as_f64() / count - mean * mean).max(0.0)
+        let variance = squares.as_f64() / count - mean * mean;
+        // Rounding can make it negative; what is no number stays none.
+        if variance < 0.0 { 0.0 } else { variance }
     }
 
     /// Whether two sums are the same, as far as sums of this type can be.

@@ -82,12 +82,14 @@ impl<T: Amount> Running<T> {
         (self.count > 0).then(|| self.sum.as_f64() / self.count as f64)
     }
 
-    /// The mean of the squared distances from the mean, taking the values for all that there are; none of no values.
+    /// The mean of the squared distances from the mean, taking the values for all that there are; none of no values, and
+    /// NaN where one of them is NaN or infinite.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 0).then(|| T::variance(self.count, self.sum, self.squares))
     }
 
-    /// The variance of what the values are a sample of; none of fewer than two.
+    /// The variance of what the values are a sample of; none of fewer than two, and NaN where one of them is NaN or
+    /// infinite.
     pub fn sample_variance(&self) -> Option<f64> {
         let count = self.count as f64;
         (self.count > 1).then(|| T::variance(self.count, self.sum, self.squares) * count / (count - 1.0))

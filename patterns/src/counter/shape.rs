@@ -146,6 +146,10 @@ impl<T: Amount> Shape<T> {
             }
         }
         for measure in &self.measures {
+            if measure.bounds.iter().any(|bound| bound.as_f64().is_nan()) {
+                let error = wrong("the bounds of a histogram are numbers");
+                return Err(error.with_path(measure.name.as_str()));
+            }
             let is_rising = measure
                 .bounds
                 .windows(2)

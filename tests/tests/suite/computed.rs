@@ -87,6 +87,15 @@ async fn figures_follow_their_values(db: &Db) {
     );
     assert_eq!(film.price.min.unwrap().to_string(), "-0.30");
     assert_eq!(film.price.mean(), Some(1.0));
+    // What is no number leaves none.
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        films
+            .update_one(|f| f.id.eq(1), |f| f.heat.record(odd))
+            .await
+            .unwrap();
+        let heat = films.get(1).required().await.unwrap().heat;
+        assert!(heat.variance().unwrap().is_nan() && heat.sample_variance().unwrap().is_nan());
+    }
 }
 
 async fn removal_is_exact_and_says_where_it_cannot_be(db: &Db) {

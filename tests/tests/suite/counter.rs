@@ -283,6 +283,15 @@ async fn memory_of_events_is_bounded(db: &Db) {
 }
 
 async fn measures_have_extremes_and_histograms(db: &Db) {
+    for bounds in [vec![f64::NAN], vec![0.1, f64::NAN], vec![1.0, 0.1]] {
+        let odd =
+            Shape::measuring(Layout::per(Unit::Month)).measure(Measure::new("seconds").histogram(bounds));
+        let error = Counters::<f64>::new(db, "calls", odd).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::InvalidArgument, Some("seconds"))
+        );
+    }
     let shape = Shape::measuring(Layout::per(Unit::Month).by(Unit::Day))
         .measure(Measure::new("seconds").extremes().histogram([0.1, 1.0]))
         .measure(Measure::new("bytes"))
