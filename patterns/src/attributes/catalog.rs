@@ -213,7 +213,7 @@ impl<M: Attributed> Catalog<M> {
         let name = product.product_type();
         let Some(product_type) = self.types.get(name) else {
             let id = self.collection.encode_key(product.key())?;
-            return Err(self.located(unknown_type(name), id));
+            return Err(self.located(self.unknown_type(name), id));
         };
         let normal = product_type.normal(&self.units, product.attributes());
         let normal = normal.map_err(|problems| match self.collection.encode_key(product.key()) {
@@ -355,7 +355,7 @@ impl<M: Attributed> Catalog<M> {
                 let name = crate::dotted::value_at(found, &self.kind).and_then(|value| value.as_str());
                 let name = name.unwrap_or_default();
                 match self.types.get(name).map(problem) {
-                    None => unknown_type(name),
+                    None => self.unknown_type(name),
                     Some(Some(kind)) => self.rejected(vec![AttributeProblem::new(attribute, kind)]),
                     Some(None) => Error::new(
                         ErrorKind::Conflict,
@@ -366,6 +366,15 @@ impl<M: Attributed> Catalog<M> {
             }
         };
         Err(self.located(error, self.collection.encode_key(id)?))
+    }
+
+    fn unknown_type(&self, name: &str) -> Error {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            "nothing is known of the type of product",
+        )
+        .with_path(&*self.kind)
+        .with_note("type", format_args!("{name:?}"))
     }
 
     /// An error of a product.
@@ -423,10 +432,6 @@ impl<M: Attributed> Catalog<M> {
             None => path,
         }
     }
-}
-
-fn unknown_type(name: &str) -> Error {
-    wrong("nothing is known of the type of product", name)
 }
 
 fn wrong(text: &'static str, name: &str) -> Error {

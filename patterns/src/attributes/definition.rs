@@ -193,7 +193,11 @@ impl Definition {
             (None, None) => given.value.clone(),
             (Some(quantity), Some(unit)) => {
                 let number = units.convert(quantity.number, &quantity.unit, unit);
-                Value::Number(number.ok_or_else(|| Wrong::WrongUnit(quantity.unit.clone()))?)
+                let wrong = || match units.are_of_one_dimension(&quantity.unit, unit) {
+                    true => Wrong::NotFinite,
+                    false => Wrong::WrongUnit(quantity.unit.clone()),
+                };
+                Value::Number(number.ok_or_else(wrong)?)
             }
             (Some(quantity), None) => return Err(Wrong::WrongUnit(quantity.unit.clone())),
             (None, Some(_)) => return Err(Wrong::NoUnit),

@@ -36,6 +36,8 @@ pub enum AttributeProblemKind {
     NotOne,
     /// The attribute has no units, or none of this name.
     WrongUnit(String),
+    /// The number is not finite, or would not be in the attribute's unit.
+    NotFinite,
     /// The attribute is measured in units, and the value has none.
     NoUnit,
     /// The value is beyond the bounds.
@@ -94,6 +96,7 @@ impl AttributeProblem {
             AttributeProblemKind::WrongKind { .. } => "kind",
             AttributeProblemKind::NotOne => "number_of_values",
             AttributeProblemKind::WrongUnit(_) | AttributeProblemKind::NoUnit => "unit",
+            AttributeProblemKind::NotFinite => "finite",
             AttributeProblemKind::OutOfRange => "range",
             AttributeProblemKind::NoChoice => "one_of",
         };
@@ -113,6 +116,7 @@ impl AttributeProblem {
             }
             AttributeProblemKind::NotOne => "has the wrong number of values".to_owned(),
             AttributeProblemKind::WrongUnit(unit) => format!("is not measured in {unit}"),
+            AttributeProblemKind::NotFinite => "is not a finite number".to_owned(),
             AttributeProblemKind::NoUnit => "lacks a unit".to_owned(),
             AttributeProblemKind::OutOfRange => "is out of range".to_owned(),
             AttributeProblemKind::NoChoice => "is none of the choices".to_owned(),

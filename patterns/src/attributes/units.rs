@@ -74,6 +74,12 @@ impl Units {
         Some((base - to.offset) / to.factor).filter(|number| number.is_finite())
     }
 
+    /// Whether numbers of one unit are numbers of the other.
+    pub(super) fn are_of_one_dimension(&self, one: &str, other: &str) -> bool {
+        let dimension = |name| self.by_name.get(name).map(|unit: &Unit| &unit.dimension);
+        dimension(one).is_some_and(|own| dimension(other) == Some(own))
+    }
+
     pub(super) fn knows(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }

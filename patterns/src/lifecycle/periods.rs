@@ -119,12 +119,15 @@ impl<M: Model> Periods<M> {
     /// Inserts documents into the collections of their dates; gives how many. One round trip for each collection.
     ///
     /// # Errors
-    /// As [`insert`](Periods::insert): a document that has no place is found before anything is inserted. When a
-    /// collection refuses some, those of the periods before it are inserted.
+    /// As [`insert`](Periods::insert): a document that has no place is found before anything is inserted, and the error
+    /// says its position in the batch. When a collection refuses some, those of the periods before it are inserted; the
+    /// [positions](Error::write_errors) are then those among the documents of that collection.
     pub async fn insert_many<'a>(&self, documents: impl IntoIterator<Item = &'a M>) -> Result<usize> {
         let mut groups: BTreeMap<String, Vec<&M>> = BTreeMap::new();
-        for document in documents {
-            groups.entry(self.place_of(document)?).or_default().push(document);
+        for (at, document) in documents.into_iter().enumerate() {
+            let place = self.place_of(document);
+            let place = place.map_err(|error| error.with_note("position in the batch", at))?;
+            groups.entry(place).or_default().push(document);
         }
         let mut inserted = 0;
         for (name, documents) in groups {
@@ -195,22 +198,36 @@ impl<M: Model> Periods<M> {
 
     /// The name of the collection where a document belongs.
     fn place_of(&self, document: &M) -> Result<String> {
-        let stored = value::to_bson(document)?;
-        let date = stored
-            .as_document()
-            .and_then(|stored| value_at(stored, &self.date));
+        let in_collection = |error: Error, name: &str| {
+            let namespace = self.db.collection_named::<M>(name).namespace();
+            error.with_model(M::DESCRIPTOR.name).with_namespace(namespace)
+        };
+        let stored = value::to_bson(document).map_err(|error| in_collection(error, &self.prefix))?;
+        let stored = stored.as_document();
+        let located = |error: Error, name: &str| {
+            let error = in_collection(error, name).with_path(self.date.clone());
+            match stored.and_then(|stored| stored.get("_id")) {
+                // It is to be made yet.
+                None | Some(Bson::Null) => error,
+                Some(id) => error.with_id(id.clone()),
+            }
+        };
+        let date = stored.and_then(|stored| value_at(stored, &self.date));
         let Some(Bson::DateTime(date)) = date else {
             let error = Error::new(ErrorKind::Encode, "the document's date is not stored as a date");
-            return Err(error.with_path(self.date.clone()));
+            return Err(located(error, &self.prefix));
         };
+        let name = self
+            .name_of(*date)
+            .map_err(|error| located(error, &self.prefix))?;
         if self.oldest_kept()?.is_some_and(|oldest| *date < oldest) {
             let error = Error::new(
                 ErrorKind::Validation,
                 "the document's period is not kept any more",
             );
-            return Err(error.with_path(self.date.clone()));
+            return Err(located(error, &name));
         }
-        self.name_of(*date)
+        Ok(name)
     }
 }
 

@@ -118,6 +118,10 @@ async fn products_are_as_their_type_defines(db: &Db) {
             refused("shoe", heavy).await,
             one("weight", Wrong::WrongUnit("m".into()))
         );
+        for number in [f64::NAN, f64::INFINITY] {
+            let heavy = shoe("red").with("weight", Quantity::new(number, "kg"));
+            assert_eq!(refused("shoe", heavy).await, one("weight", Wrong::NotFinite));
+        }
         let sized = shoe("red").with("size", Quantity::new(1, "m"));
         assert_eq!(
             refused("shoe", sized).await,
@@ -144,7 +148,7 @@ async fn products_are_as_their_type_defines(db: &Db) {
         let error = catalog.insert(M::new(9, "hat", shoe("red"))).await.unwrap_err();
         assert_eq!(
             (error.kind(), error.path()),
-            (ErrorKind::InvalidArgument, Some("hat"))
+            (ErrorKind::InvalidArgument, Some("type"))
         );
         assert_eq!(
             (error.model(), error.id()),

@@ -17,6 +17,7 @@ crate::on_every_backend! {
     a_reader_that_is_too_slow_is_told,
     a_capped_log_is_made_of_another_size,
     documents_go_into_the_period_of_their_date,
+    what_has_no_period_is_named,
     a_range_over_periods_is_one_stream,
     old_periods_are_dropped_and_stay_away,
 }
@@ -236,6 +237,29 @@ async fn documents_go_into_the_period_of_their_date(db: &Db) {
     let days = Periods::<Entry>::new(&db, Period::Day, |e| e.at).named("expiry_days");
     days.insert(&entry(1, day(2026, 1, 2))).await.unwrap();
     assert_eq!(days.collections().await.unwrap()[0].1, "expiry_days_2026_01_02");
+}
+
+async fn what_has_no_period_is_named(db: &Db) {
+    let (db, _) = clocked(db, day(2026, 11, 27));
+    let months = Periods::<Entry>::new(&db, Period::Month, |e| e.at).keep(3);
+    let batch = [entry(60, day(2026, 11, 1)), entry(61, day(2026, 1, 1))];
+    let error = months.insert_many(&batch).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.model(), error.path()),
+        (ErrorKind::Validation, Some("Entry"), Some("at"))
+    );
+    assert_eq!(error.id(), Some(&bson::Bson::Int32(61)));
+    assert!(
+        error.namespace().unwrap().ends_with(".expiry_logs_2026_01"),
+        "{error}"
+    );
+    assert!(error.to_string().contains("position in the batch: 1"), "{error}");
+    let error = months.insert(&batch[1]).await.unwrap_err();
+    assert_eq!(
+        (error.model(), error.id()),
+        (Some("Entry"), Some(&bson::Bson::Int32(61)))
+    );
+    assert_eq!(months.collections().await.unwrap(), []);
 }
 
 async fn a_range_over_periods_is_one_stream(db: &Db) {
