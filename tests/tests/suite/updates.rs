@@ -1,13 +1,16 @@
 //! Typed updates: what each leaves.
 
 use bson::doc;
-use odm::{Db, ErrorKind, Update};
+use odm::{Collection, Db, ErrorKind, Model, Update};
+use serde::{Deserialize, Serialize};
 
 use super::models::{Item, Review};
 
 crate::on_every_backend! {
     values,
     numbers,
+    flags_of_an_unsigned_number,
+    null_is_less_than_all_numbers_and_none,
     arrays_grow,
     arrays_shrink,
     elements,
@@ -65,6 +68,68 @@ async fn numbers(db: &Db) {
     assert_eq!(now.stock, 11);
     let now = after(db, now, |i| i.stock.bit_xor(1)).await;
     assert_eq!(now.stock, 10);
+}
+
+#[derive(Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "flagged")]
+struct Flagged {
+    #[serde(rename = "_id")]
+    id: i32,
+    flags: u64,
+    best: Option<i32>,
+}
+
+async fn flagged(db: &Db) -> Collection<Flagged> {
+    let all = db.collection::<Flagged>();
+    all.insert(Flagged {
+        id: 1,
+        flags: 7,
+        best: None,
+    })
+    .await
+    .unwrap();
+    all
+}
+
+async fn flags_of_an_unsigned_number(db: &Db) {
+    let all = flagged(db).await;
+    let refused = all
+        .update_one(|f| f.id.eq(1), |f| f.flags.bit_and(!2))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.path()),
+        (ErrorKind::Encode, Some("flags"))
+    );
+    let mask = i64::MAX as u64 & !2;
+    all.update_one(|f| f.id.eq(1), |f| f.flags.bit_and(mask))
+        .await
+        .unwrap();
+    assert_eq!(all.get(1).required().await.unwrap().flags, 5);
+}
+
+async fn null_is_less_than_all_numbers_and_none(db: &Db) {
+    let all = flagged(db).await;
+    let least = all.update_one(|f| f.id.eq(1), |f| f.best.min(3)).await.unwrap();
+    assert_eq!((least.matched, least.modified), (1, 0));
+    for change in [Flagged::fields().best.inc(1), Flagged::fields().best.mul(2)] {
+        let refused = all.update_one(|f| f.id.eq(1), |_| change).await.unwrap_err();
+        assert_eq!(refused.code(), Some(14));
+    }
+    let lower = |best: i32| {
+        all.update_one(
+            move |f| f.id.eq(1) & (f.best.eq(None) | f.best.gt(best)),
+            move |f| f.best.set(best),
+        )
+    };
+    for (best, modified) in [(7, 1), (9, 0), (5, 1)] {
+        assert_eq!(lower(best).await.unwrap().modified, modified, "{best}");
+    }
+    all.update_one(|f| f.id.eq(1), |f| f.best.set(None))
+        .await
+        .unwrap();
+    all.update_one(|f| f.id.eq(1), |f| f.best.max(3)).await.unwrap();
+    assert_eq!(all.get(1).required().await.unwrap().best, Some(3));
 }
 
 async fn arrays_grow(db: &Db) {
