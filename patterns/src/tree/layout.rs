@@ -47,6 +47,8 @@ pub(super) struct Layout {
     pub(super) tenant: Option<(String, Bson)>,
     /// The field that tells the model's kind from others of the collection, and the kind, where the tenant does not say it.
     pub(super) kind: Option<(&'static str, &'static str)>,
+    /// Whether the model declares a collation of its collection.
+    pub(super) has_collation: bool,
     /// What tells the tenant from others that the collection's collation takes for it.
     pub(super) schema: Option<Document>,
     pub(super) parent: String,
@@ -90,6 +92,7 @@ impl Layout {
             state,
             tenant: options.tenant,
             kind: None,
+            has_collation: false,
             schema: None,
             parent: named(options.parent_field, "parent"),
             children: named(options.children_field, CHILDREN),
@@ -134,7 +137,8 @@ impl Layout {
             }
             self.check()?;
         }
-        if model.collation().is_some()
+        self.has_collation = model.collation().is_some();
+        if self.has_collation
             && let Some((field, value)) = &self.tenant
             && holds_text(value)
         {

@@ -117,7 +117,7 @@ impl Core {
         Ok(problems.found)
     }
 
-    /// How the sort key orders the nodes, where siblings keep places; equal keys have equal ranks.
+    /// How the sort key orders the nodes, where siblings keep places; keys that are equal to the collection have equal ranks.
     pub(super) async fn ranks(&self) -> Result<HashMap<Identity, usize>> {
         let keeps_order = self.layout.order_field().is_some() || self.layout.shape == Shape::Children;
         let Some(key) = self.layout.sort_key.clone().filter(|_| keeps_order) else {
@@ -126,20 +126,45 @@ impl Core {
         let mut projection: odm::bson::Document =
             key.keys().map(|field| (field.clone(), Bson::Int32(1))).collect();
         projection.insert("_id", 1);
+        let groups = self.groups(&key).await?;
         let find = self.nodes.find(self.layout.scoped(doc! {}));
         let sorted = find.sort_raw(key).project_raw(projection).await?;
         let mut ranks = HashMap::with_capacity(sorted.len());
         let mut rank = 0;
-        let mut last = None;
+        let mut last: Option<(odm::bson::Document, Option<usize>)> = None;
         for mut document in sorted {
             let id = document.remove("_id").unwrap_or(Bson::Null);
-            if last.as_ref() != Some(&document) {
+            let id = Identity::of(&id);
+            let group = groups.get(&id).copied();
+            let is_equal = last
+                .as_ref()
+                .is_some_and(|(last, of)| *last == document || (group.is_some() && *of == group));
+            if !is_equal {
                 rank += 1;
             }
-            ranks.insert(Identity::of(&id), rank);
-            last = Some(document);
+            ranks.insert(id, rank);
+            last = Some((document, group));
         }
         Ok(ranks)
+    }
+
+    /// Which nodes have keys that the collation of the collection takes for the same, where the model declares one.
+    async fn groups(&self, key: &odm::bson::Document) -> Result<HashMap<Identity, usize>> {
+        if !self.layout.has_collation || !self.db.capabilities().aggregation {
+            return Ok(HashMap::new());
+        }
+        let parts: Vec<Bson> = key.keys().map(|field| Bson::from(format!("${field}"))).collect();
+        let stages = [
+            doc! { "$match": self.layout.scoped(doc! {}) },
+            doc! { "$group": { "_id": parts, "ids": { "$push": "$_id" } } },
+        ];
+        let found = self.nodes.aggregate_raw(stages).allow_disk_use().await?;
+        let mut groups = HashMap::new();
+        for (group, found) in found.iter().enumerate() {
+            let ids = found.get_array("ids").map(Vec::as_slice).unwrap_or_default();
+            groups.extend(ids.iter().map(|id| (Identity::of(id), group)));
+        }
+        Ok(groups)
     }
 }
 

@@ -16,6 +16,7 @@ crate::on_every_backend! {
     tenants_that_a_collation_takes_for_the_same_are_two,
     paths_of_numbers_hold_their_descendants,
     siblings_without_places_come_in_the_collections_order,
+    keys_that_a_collation_takes_for_the_same_are_in_order,
     an_id_that_a_collation_takes_for_another_is_there_already,
     a_node_is_renamed_to_what_the_collation_takes_for_the_same,
     an_index_of_paths_with_the_collections_collation_stays,
@@ -299,6 +300,36 @@ async fn siblings_without_places_come_in_the_collections_order(db: &Db) {
     assert_eq!(ids(tree.children("top")).await, [order[0], order[2], order[4]]);
     assert_eq!(ids(tree.descendants("top").into_future()).await, order);
     assert_eq!(tree.descendant_count("top").await.unwrap(), 6);
+}
+
+async fn keys_that_a_collation_takes_for_the_same_are_in_order(db: &Db) {
+    async fn are_in_order<S: TreeModel>(db: &Db) {
+        create::<Node>(db, "nodes").await;
+        db.drop_collection("nodes_trees").await.unwrap();
+        let options = TreeOptions::new().sort_key(doc! {"title": 1});
+        let tree = Tree::<Node, S>::open(db, options).await.unwrap();
+        for (id, title) in [("1", "x"), ("2", "X"), ("3", "x"), ("4", "X"), ("5", "a")] {
+            let titled = Node {
+                title: title.to_owned(),
+                ..node(id)
+            };
+            tree.insert_root(titled).await.unwrap();
+        }
+        assert_eq!(ids(tree.roots()).await, ["5", "1", "2", "3", "4"]);
+        assert_eq!(tree.verify().await.unwrap(), []);
+        tree.collection()
+            .update_one(|n| n.id.eq("5"), |n| n.title.set("y"))
+            .await
+            .unwrap();
+        assert_eq!(tree.verify().await.unwrap().len(), 1);
+        tree.repair().await.unwrap();
+        assert_eq!(ids(tree.roots()).await, ["1", "2", "3", "4", "5"]);
+        assert_eq!(tree.verify().await.unwrap(), []);
+    }
+    are_in_order::<ParentReference>(db).await;
+    are_in_order::<ChildReference>(db).await;
+    are_in_order::<MaterializedPaths>(db).await;
+    are_in_order::<NestedSets>(db).await;
 }
 
 async fn an_id_that_a_collation_takes_for_another_is_there_already(db: &Db) {
