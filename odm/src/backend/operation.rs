@@ -144,6 +144,28 @@ impl Operation {
         }
     }
 
+    /// The same with replacements that may have a field whose name begins with `$`.
+    pub(crate) fn with_any_names(mut self) -> Operation {
+        let named = |modification: &mut Modification| {
+            let own = std::mem::replace(modification, Modification::Pipeline(Vec::new()));
+            *modification = own.with_any_names();
+        };
+        match &mut self {
+            Operation::Update(update) => {
+                let statements = update.statements.iter_mut();
+                statements.for_each(|statement| named(&mut statement.modification));
+            }
+            Operation::BulkWrite(bulk) => bulk.statements.iter_mut().for_each(|statement| {
+                if let WriteStatement::Update(update) = statement {
+                    named(&mut update.modification);
+                }
+            }),
+            Operation::FindAndModify(find) => find.modification.iter_mut().for_each(named),
+            _ => {}
+        }
+        self
+    }
+
     /// Whether the operation may change data or schema. A command is taken to.
     pub fn is_write(&self) -> bool {
         match self {

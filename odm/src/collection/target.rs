@@ -148,7 +148,10 @@ impl Target {
         settings: Settings,
     ) -> impl Future<Output = Result<Answer>> + Send + '_ {
         match self.0.plan.filter(|plan| plan.concerns(&operation)) {
-            None => Either::Left(self.execute(operation)),
+            None => Either::Left(self.execute(match self.0.model {
+                Some(_) => operation.with_any_names(),
+                None => operation,
+            })),
             Some(plan) => Either::Right(lifecycle::write(plan, self, operation, settings)),
         }
     }

@@ -76,7 +76,10 @@ impl Write {
                     collation: self.collation,
                 }));
             }
-            Kind::Replace(document) => BuiltUpdate::new(Modification::Replacement(document), Vec::new()),
+            Kind::Replace(document) => {
+                let replacement = Modification::Replacement(document);
+                BuiltUpdate::new(replacement.with_any_names(), Vec::new())
+            }
             Kind::Update(form) => form.build()?,
         };
         Ok(WriteStatement::Update(UpdateStatement {
@@ -185,9 +188,10 @@ impl Batch {
                 find.filter = write.filter;
                 find.modification = None;
                 if let Some(built) = match write.kind {
-                    Kind::Replace(document) => {
-                        Some(BuiltUpdate::new(Modification::Replacement(document), Vec::new()))
-                    }
+                    Kind::Replace(document) => Some(BuiltUpdate::new(
+                        Modification::Replacement(document).with_any_names(),
+                        Vec::new(),
+                    )),
                     Kind::Update(form) => Some(form.build()?),
                     Kind::Insert(_) | Kind::Delete => None,
                 } {

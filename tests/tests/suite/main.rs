@@ -251,5 +251,6 @@ mod updates_computed;
 mod version;
 mod views;
 mod writes;
+mod writes_names;
 mod writes_of_size;
 mod writes_refused;

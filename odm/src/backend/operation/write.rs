@@ -1,6 +1,6 @@
 //! Operations that write documents.
 
-use bson::{RawBson, RawDocumentBuf};
+use bson::{RawBson, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::{Namespace, ReadOptions};
 
@@ -26,6 +26,24 @@ pub enum Modification {
     Replacement(RawDocumentBuf),
     /// An aggregation pipeline of `$set`, `$unset`, `$replaceWith`, ...
     Pipeline(Vec<RawDocumentBuf>),
+}
+
+impl Modification {
+    /// The same where it replaces by a document with a field whose name begins with `$`: servers refuse that of
+    /// replacements, and take it of a pipeline.
+    pub(crate) fn with_any_names(self) -> Modification {
+        match self {
+            Modification::Replacement(document) if has_dollar(&document) => {
+                Modification::Pipeline(vec![rawdoc! { "$replaceWith": { "$literal": document } }])
+            }
+            other => other,
+        }
+    }
+}
+
+fn has_dollar(document: &RawDocument) -> bool {
+    let mut fields = document.iter().flatten();
+    fields.any(|(name, _)| name.as_str().starts_with('$'))
 }
 
 /// One update of a batch.
