@@ -35,7 +35,7 @@ mod versions;
 mod violation;
 mod write;
 
-pub(crate) use self::copies::{PENDING, STAMP, unmark, write_copies};
+pub(crate) use self::copies::{Copied, PENDING, STAMP, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
 pub use self::derivation::DERIVED_PENDING;
 pub(crate) use self::derivation::{DerivedFields, mark};
@@ -50,7 +50,7 @@ pub(crate) use self::pipeline::write;
 pub use self::plan::Lifecycle;
 pub(crate) use self::plan::Plan;
 pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};
-pub(crate) use self::ready::{After, Ready, Ruling, rule};
+pub(crate) use self::ready::{After, Ready, Ruling, copied, rule};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;
 pub(crate) use self::scope::{Scope, Settings, conditions, narrow, narrow_kind};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::future::IntoFuture;
 
-use bson::{Bson, RawDocumentBuf};
+use bson::oid::ObjectId;
+use bson::{Bson, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use futures_core::future::BoxFuture;
 
 use super::draft::Draft;
@@ -13,7 +14,7 @@ use crate::backend::{
 use crate::collection::{Record, Target};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{Scope, Unchanged, Versions, with_id};
+use crate::lifecycle::{self, Copied, PENDING, Scope, Unchanged, Versions, with_field, with_id};
 use crate::model::Model;
 
 /// Brings all documents of older schema versions into the present one, a batch at a time.
@@ -24,13 +25,16 @@ use crate::model::Model;
 /// and left as it is. On MongoDB so is one that is too large, of about 8 MB: what was read and what replaces it are one
 /// statement, which holds 16 MB.
 ///
+/// Copies that other models hold of what a migration changes follow, right after each batch. The documents' own versions
+/// stay: nobody changed what they mean.
+///
 /// Cost: one read and one write for each batch of outdated documents, by a scan of the collection unless an index
-/// begins with `schema_version`.
+/// begins with `schema_version`; where copied fields change, what the copies cost.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Migrate<M> {
     draft: Draft<backend::Find>,
     versions: Option<Versions>,
-    decode: fn(&bson::RawDocument) -> Result<M>,
+    decode: fn(&RawDocument) -> Result<M>,
     batch: u32,
     is_dry: bool,
     progress: Option<Progress>,
@@ -107,7 +111,7 @@ impl<M: Model> Migrate<M> {
             let mut failed = Vec::new();
             let mut cursor = target.execute(operation.clone()).await?.cursor()?;
             while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-                let mut statements = Vec::new();
+                let mut replacements = Replacements::default();
                 for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
                     let upgraded = match versions.upgraded(stored) {
                         Ok(Some(upgraded)) => (self.decode)(&upgraded).map(|_| upgraded),
@@ -115,15 +119,15 @@ impl<M: Model> Migrate<M> {
                         Err(error) => Err(error),
                     };
                     match upgraded {
-                        Ok(upgraded) => statements.push(replacement(&target, stored, upgraded)?),
+                        Ok(upgraded) => replacements.push(&target, stored, upgraded)?,
                         Err(error) => failed.push(failure(&target, with_id(error, stored))),
                     }
                 }
-                let asked = statements.len() as u64;
+                let asked = replacements.statements.len() as u64;
                 let before = failed.len();
                 let matched = match self.is_dry {
                     true => asked,
-                    false => write_back(&target, statements, &mut failed).await?,
+                    false => replacements.write(&target, &mut failed).await?,
                 };
                 let refused = (failed.len() - before) as u64;
                 done.migrated += matched;
@@ -165,75 +169,88 @@ fn failure(target: &Target, error: Error) -> (Bson, Error) {
     (error.id().cloned().unwrap_or(Bson::Null), error)
 }
 
-/// The write that replaces a document which is still what was read.
-pub(super) fn replacement(
-    target: &Target,
-    stored: &bson::RawDocument,
-    mut upgraded: RawDocumentBuf,
-) -> Result<WriteStatement> {
-    if let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) {
-        upgraded = derived.renewed(upgraded, target.executor().now())?;
-    }
-    let unchanged = Unchanged::new(stored)?;
-    Ok(WriteStatement::Update(UpdateStatement {
-        filter: unchanged.filter,
-        modification: Modification::Replacement(upgraded),
-        multi: false,
-        upsert: false,
-        array_filters: Vec::new(),
-        hint: None,
-        collation: unchanged.collation,
-    }))
+/// The writes that replace documents which are still what was read, past what the model declares of writes: this is no
+/// change of the documents' meaning. What is copied of them, though, follows.
+#[derive(Default)]
+pub(super) struct Replacements {
+    statements: Vec<WriteStatement>,
+    ids: Vec<RawBson>,
+    /// What marks the documents whose copies are to follow.
+    token: Option<ObjectId>,
 }
 
-/// Writes, past what the model declares of writes: this is no change of the documents' meaning. How many documents
-/// were still as read.
-pub(super) async fn write_back(
-    target: &Target,
-    statements: Vec<WriteStatement>,
-    failed: &mut Vec<(Bson, Error)>,
-) -> Result<u64> {
-    if statements.is_empty() {
-        return Ok(0);
+impl Replacements {
+    pub(super) fn push(
+        &mut self,
+        target: &Target,
+        stored: &RawDocument,
+        mut upgraded: RawDocumentBuf,
+    ) -> Result<()> {
+        if let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) {
+            upgraded = derived.renewed(upgraded, target.executor().now())?;
+        }
+        if copied(target).is_some_and(|copied| copied.differs(stored, &upgraded)) {
+            let token = *self.token.get_or_insert_with(ObjectId::new);
+            upgraded = with_field(&upgraded, PENDING, RawBson::ObjectId(token))?;
+        }
+        let id = upgraded.get("_id").ok().flatten();
+        self.ids.push(id.map_or(RawBson::Null, RawBson::from));
+        let unchanged = Unchanged::new(stored)?;
+        self.statements.push(WriteStatement::Update(UpdateStatement {
+            filter: unchanged.filter,
+            modification: Modification::Replacement(upgraded).with_any_names(),
+            multi: false,
+            upsert: false,
+            array_filters: Vec::new(),
+            hint: None,
+            collation: unchanged.collation,
+        }));
+        Ok(())
     }
-    let ids: Vec<Bson> = statements.iter().map(id_of).collect();
-    let operation = Operation::BulkWrite(BulkWrite {
-        namespace: target.namespace().clone(),
-        statements,
-        ordered: false,
-        options: ReadOptions::default(),
-    });
-    let result = target.execute(operation).await?.write()?;
-    for (index, error) in result.errors {
-        let id = ids.get(index).cloned().unwrap_or(Bson::Null);
-        failed.push((id.clone(), target.explain(error.with_id(id), "bulkWrite")));
+
+    /// How many documents were still as read.
+    pub(super) async fn write(self, target: &Target, failed: &mut Vec<(Bson, Error)>) -> Result<u64> {
+        if self.statements.is_empty() {
+            return Ok(0);
+        }
+        let operation = Operation::BulkWrite(BulkWrite {
+            namespace: target.namespace().clone(),
+            statements: self.statements,
+            ordered: false,
+            options: ReadOptions::default(),
+        });
+        let result = target.execute(operation).await?.write()?;
+        for (index, error) in result.errors {
+            let id = self.ids.get(index).cloned().map(Bson::try_from);
+            let id = id.and_then(|id| id.ok()).unwrap_or(Bson::Null);
+            failed.push((id.clone(), target.explain(error.with_id(id), "bulkWrite")));
+        }
+        if let (Some(copied), Some(token)) = (copied(target), self.token) {
+            let ids: RawArrayBuf = self.ids.into_iter().collect();
+            let marked = rawdoc! { "_id": { "$in": ids }, "copies_pending": token };
+            copied.follow_reshaped(target, marked).await?;
+        }
+        Ok(result.summary.matched)
     }
-    Ok(result.summary.matched)
+}
+
+/// The copies that follow the documents.
+fn copied(target: &Target) -> Option<&'static Copied> {
+    target.plan().and_then(|plan| lifecycle::copied(plan, target))
 }
 
 /// Brings one document into its present shape, if it is still what was read.
 pub(crate) async fn migrate_one(
     target: &Target,
-    stored: &bson::RawDocument,
+    stored: &RawDocument,
     upgraded: RawDocumentBuf,
 ) -> Result<bool> {
     let mut failed = Vec::new();
-    let matched = write_back(target, vec![replacement(target, stored, upgraded)?], &mut failed).await?;
+    let mut replacements = Replacements::default();
+    replacements.push(target, stored, upgraded)?;
+    let matched = replacements.write(target, &mut failed).await?;
     match failed.pop() {
         Some((_, error)) => Err(error),
         None => Ok(matched == 1),
-    }
-}
-
-fn id_of(statement: &WriteStatement) -> Bson {
-    match statement {
-        WriteStatement::Update(UpdateStatement {
-            modification: Modification::Replacement(document),
-            ..
-        }) => match document.get("_id").ok().flatten().map(Bson::try_from) {
-            Some(Ok(id)) => id,
-            _ => Bson::Null,
-        },
-        _ => Bson::Null,
     }
 }

@@ -98,6 +98,8 @@ impl PropagateCopies {
         let Some(copied) = place.copied_from(source)? else {
             return Ok(0);
         };
+        let is_reshaped = self.target.plan().is_some_and(|plan| plan.reshapes_copied());
+        let copied = copied.reshaped(is_reshaped);
         let holder = (place.model.open)(&self.target, None, place.model.collection)?;
         let mut written = 0;
         let mut last: Option<RawBson> = None;

@@ -22,7 +22,10 @@ use crate::lifecycle::{self, Scope};
 ///
 /// Softly deleted documents are among them.
 ///
-/// Cost: a read of all the `_id`s, and for each batch two writes and a read.
+/// Copies of the fields that other models hold follow, as of any change.
+///
+/// Cost: a read of all the `_id`s, and for each batch two writes and a read; where the fields are copied, what the copies
+/// cost.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Rederive {
     draft: Draft<backend::Find>,
@@ -81,9 +84,13 @@ impl Rederive {
         self.draft.operation.batch_size = Some(self.batch);
         let (target, operation) = self.draft.ready()?;
         let mut done = Rederived::default();
-        let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) else {
+        let Some(plan) = target.plan() else {
             return Ok(done);
         };
+        let Some(derived) = &plan.derived else {
+            return Ok(done);
+        };
+        let copied = lifecycle::copied(plan, &target).filter(|copied| copied.has_derived());
         let mut cursor = target.execute(operation).await?.cursor()?;
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
             let documents = (0..batch.len()).filter_map(|index| batch.get(index));
@@ -97,8 +104,15 @@ impl Rederive {
                 }
                 let token = ObjectId::new();
                 lifecycle::mark(&target, ids.clone(), token).await?;
-                let marked = rawdoc! { "_id": { "$in": ids }, "derived_pending": token };
-                done.derived += derived.renew(&target, token, marked, &mut done.failed).await?;
+                let marked = rawdoc! { "_id": { "$in": ids.clone() }, "derived_pending": token };
+                let copies = copied.map(|_| token);
+                done.derived += derived
+                    .renew(&target, token, marked, copies, &mut done.failed)
+                    .await?;
+                if let Some(copied) = copied {
+                    let marked = rawdoc! { "_id": { "$in": ids }, "copies_pending": token };
+                    copied.follow_reshaped(&target, marked).await?;
+                }
                 done.examined += some.len() as u64;
                 if let Some(progress) = &mut self.progress {
                     progress(&done);

@@ -7,7 +7,7 @@ use bson::RawDocument;
 use futures_core::future::BoxFuture;
 
 use super::draft::Draft;
-use super::migrate::{replacement, write_back};
+use super::migrate::Replacements;
 use crate::backend;
 use crate::collection::Record;
 use crate::cursor;
@@ -18,7 +18,7 @@ use crate::model::Model;
 /// if it is still what was read.
 ///
 /// Cost: one write more where outdated documents were found. A write that fails, or comes too late, changes nothing
-/// in what is given.
+/// in what is given. Copies of what the new shape changes follow.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct WriteBack<M> {
     draft: Draft<backend::Find>,
@@ -36,7 +36,7 @@ impl<M: Model> WriteBack<M> {
     async fn run(self) -> Result<Vec<M>> {
         let (target, operation) = self.draft.ready()?;
         let mut cursor = target.execute(operation).await?.cursor()?;
-        let (mut all, mut statements) = (Vec::new(), Vec::new());
+        let (mut all, mut replacements) = (Vec::new(), Replacements::default());
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
             for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
                 let explain = |error| target.explain(error, "find");
@@ -44,14 +44,14 @@ impl<M: Model> WriteBack<M> {
                     && let Some(upgraded) = versions.upgraded(stored).map_err(explain)?
                 {
                     all.push((self.decode)(&upgraded).map_err(explain)?);
-                    statements.push(replacement(&target, stored, upgraded).map_err(explain)?);
+                    replacements.push(&target, stored, upgraded).map_err(explain)?;
                 } else {
                     all.push((self.decode)(stored).map_err(explain)?);
                 }
             }
         }
         // A unique index may refuse the new shape; the document stays as it is, and was read all the same.
-        write_back(&target, statements, &mut Vec::new()).await?;
+        replacements.write(&target, &mut Vec::new()).await?;
         Ok(all)
     }
 }

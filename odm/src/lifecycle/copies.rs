@@ -9,6 +9,7 @@ use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use futures_core::future::BoxFuture;
 
+use super::derivation::{DerivedFields, is_within, named};
 use super::scope::{Scope, Settings};
 use super::write::{Kind, Write};
 use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};
@@ -34,6 +35,8 @@ pub(crate) struct Copied {
     pub(crate) places: Vec<&'static DeclaredCopy>,
     /// The stored fields that are copied.
     paths: Vec<&'static str>,
+    /// The stored fields of which copied fields are derived.
+    sources: Vec<String>,
     /// Whether the stamp is to be counted.
     pub(super) is_stamped: bool,
     /// Whether copies are made in documents of the same collection, be it by way of others.
@@ -44,7 +47,7 @@ pub(crate) struct Copied {
 
 impl Copied {
     /// Nothing of a model that nobody copies.
-    pub(super) fn of(model: &'static ModelDescriptor) -> Option<Copied> {
+    pub(super) fn of(model: &'static ModelDescriptor, derived: Option<&DerivedFields>) -> Option<Copied> {
         let places = model.copied();
         if places.is_empty() {
             return None;
@@ -58,6 +61,9 @@ impl Copied {
                 }
             }
         }
+        let sources = derived
+            .map(|derived| derived.sources_of(&paths))
+            .unwrap_or_default();
         Some(Copied {
             is_stamped: places.iter().any(|place| place.copy.is_stamped),
             comes_back: comes_back(model),
@@ -65,18 +71,31 @@ impl Copied {
             has_eventual: places.iter().any(|place| place.copy.is_eventual),
             places,
             paths,
+            sources,
         })
     }
 
     /// Whether a change of this path changes something that is copied.
     fn is_copied(&self, path: &str) -> bool {
-        let within = |path: &str, outer: &str| {
-            path.strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.paths
-            .iter()
-            .any(|copied| within(path, copied) || within(copied, path))
+        let overlaps = |path: &str, copied: &str| is_within(path, copied) || is_within(copied, path);
+        if self.paths.iter().any(|copied| overlaps(path, copied)) {
+            return true;
+        }
+        if self.sources.is_empty() {
+            return false;
+        }
+        let path = named(path);
+        self.sources.iter().any(|source| overlaps(&path, source))
+    }
+
+    /// Whether a copied field is derived, and so can change after the write that counts the change.
+    pub(crate) fn has_derived(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Whether copies of one shape of a document hold something else than those of another.
+    pub(crate) fn differs(&self, one: &RawDocument, other: &RawDocument) -> bool {
+        self.places.iter().any(|place| place.differs(one, other))
     }
 
     /// Whether the changes change something that is copied.
@@ -142,11 +161,26 @@ impl Copied {
     /// A transaction does not see documents that are stored while it runs, and those who store them do not see what it
     /// changes. So it leaves the mark, and this is done again when it is committed.
     pub(super) async fn follow(&'static self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
-        self.make_anew(target, marked, false).await
+        self.make_anew(target, marked, self.has_derived(), false).await
+    }
+
+    /// The same of documents whose values changed and their versions not.
+    pub(crate) async fn follow_reshaped(
+        &'static self,
+        target: &Target,
+        marked: RawDocumentBuf,
+    ) -> Result<()> {
+        self.make_anew(target, marked, true, false).await
     }
 
     /// `again`: what is up to date is not written once more, for hooks see every write.
-    async fn make_anew(&'static self, target: &Target, marked: RawDocumentBuf, again: bool) -> Result<()> {
+    async fn make_anew(
+        &'static self,
+        target: &Target,
+        marked: RawDocumentBuf,
+        is_reshaped: bool,
+        again: bool,
+    ) -> Result<()> {
         if !self.has_immediate {
             return Ok(());
         }
@@ -165,6 +199,7 @@ impl Copied {
                     let Some(copied) = place.copied_from(source)? else {
                         continue;
                     };
+                    let copied = copied.reshaped(is_reshaped);
                     match self.comes_back {
                         true => {
                             let others = place.holding_others(&copied)?;
@@ -194,16 +229,21 @@ impl Copied {
             None => unmark(target, marked, true).await,
             Some(guard) => {
                 let outer = target.within(db.outer().executor());
-                guard.after_commit(self.follow_again(outer, marked));
+                guard.after_commit(self.follow_again(outer, marked, is_reshaped));
                 Ok(())
             }
         }
     }
 
     /// The same once more. What fails here has the mark still.
-    fn follow_again(&'static self, target: Target, marked: RawDocumentBuf) -> BoxFuture<'static, ()> {
+    fn follow_again(
+        &'static self,
+        target: Target,
+        marked: RawDocumentBuf,
+        is_reshaped: bool,
+    ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let _ = self.make_anew(&target, marked, true).await;
+            let _ = self.make_anew(&target, marked, is_reshaped, true).await;
         })
     }
 }

@@ -7,7 +7,7 @@ use bson::oid::ObjectId;
 use bson::raw::CStr;
 use bson::{Bson, DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
-use super::copies::marked_by;
+use super::copies::{PENDING, marked_by};
 use super::declared::Declared;
 use super::derived::Deriving;
 use super::document;
@@ -143,6 +143,16 @@ impl DerivedFields {
         }
     }
 
+    /// The fields of which those are derived that are, are in, or hold one of these paths.
+    pub(super) fn sources_of(&self, paths: &[&str]) -> Vec<String> {
+        let are_meant = |field: &&DerivedField| {
+            let mut paths = paths.iter();
+            paths.any(|path| is_within(path, field.name) || is_within(field.name, path))
+        };
+        let fields = self.fields.iter().filter(are_meant);
+        fields.flat_map(|field| field.sources.clone()).collect()
+    }
+
     /// The indexes over the derived fields, and that of the documents that wait.
     pub(crate) fn indexes(model: &ModelDescriptor) -> Vec<IndexDeclaration> {
         let Some(derived) = DerivedFields::of((model.declared)()) else {
@@ -268,15 +278,16 @@ impl DerivedFields {
         marked_by(writes, PENDING_NAME, token)
     }
 
-    /// Derives anew what was marked.
+    /// Derives anew what was marked; with the mark of what waits for its copies.
     pub(super) async fn follow(
         &self,
         target: &Target,
         token: ObjectId,
         marked: RawDocumentBuf,
+        copies: Option<ObjectId>,
     ) -> Result<()> {
         let mut failed = Vec::new();
-        self.renew(target, token, marked, &mut failed).await?;
+        self.renew(target, token, marked, copies, &mut failed).await?;
         match failed.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(()),
@@ -284,12 +295,14 @@ impl DerivedFields {
     }
 
     /// Derives the fields of marked documents from what these hold now, and takes the mark away, if it is still the same;
-    /// how many documents were.
+    /// how many documents were. Where copies of the fields wait then, the document is marked for them by the same write:
+    /// somebody may have taken the mark away that the change of the sources made, and copied the fields as they were.
     pub(crate) async fn renew(
         &self,
         target: &Target,
         token: ObjectId,
         marked: RawDocumentBuf,
+        copies: Option<ObjectId>,
         failed: &mut Vec<(Bson, Error)>,
     ) -> Result<u64> {
         self.check()?;
@@ -309,7 +322,7 @@ impl DerivedFields {
         while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
             let mut statements = Vec::new();
             for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
-                match self.statement(stored, token, target.executor().now()) {
+                match self.statement(stored, token, copies, target.executor().now()) {
                     Ok(statement) => statements.push(statement),
                     Err(error) => {
                         let error = with_id(error, stored);
@@ -322,8 +335,17 @@ impl DerivedFields {
         Ok(renewed)
     }
 
-    fn statement(&self, stored: &RawDocument, token: ObjectId, now: DateTime) -> Result<UpdateStatement> {
+    fn statement(
+        &self,
+        stored: &RawDocument,
+        token: ObjectId,
+        copies: Option<ObjectId>,
+        now: DateTime,
+    ) -> Result<UpdateStatement> {
         let mut set = RawDocumentBuf::new();
+        if let Some(copies) = copies {
+            set.append(document::key(PENDING)?, copies);
+        }
         for field in self.fields.iter().filter(|field| field.is_of(stored)) {
             set.append(document::key(field.name)?, field.derive(stored, now)?);
         }
@@ -400,13 +422,13 @@ async fn write(target: &Target, statements: Vec<UpdateStatement>) -> Result<u64>
 }
 
 /// Whether a path is the same as another, or goes on from it.
-fn is_within(path: &str, outer: &str) -> bool {
+pub(super) fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A path without the places of elements: `chapters.0.title` changes what is read as `chapters.title`.
-fn named(path: &str) -> String {
+pub(super) fn named(path: &str) -> String {
     let is_place =
         |segment: &&str| segment.starts_with('$') || segment.bytes().all(|byte| byte.is_ascii_digit());
     let names = path.split('.').filter(|segment| !is_place(segment));

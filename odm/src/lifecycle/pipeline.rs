@@ -11,7 +11,7 @@ use super::deletion;
 use super::document;
 use super::place::{Place, Tags};
 use super::plan::Plan;
-use super::ready::{After, Ready, copied, has_rules, run_hooks};
+use super::ready::{After, Ready, copied, copies_mark, has_rules, run_hooks};
 use super::scope::Settings;
 use super::stages::Terms;
 use super::violation::{self, Violation};
@@ -91,7 +91,8 @@ async fn run(
         guard.fail(error.clone());
     }
     if let (Some((derived, token, marked)), false) = (after.underived, is_over) {
-        derived.follow(target, token, marked).await?;
+        let copies = copies_mark(&after.marked);
+        derived.follow(target, token, marked, copies).await?;
     }
     if let (Some((copied, marked)), false) = (after.marked, is_over) {
         copied.follow(target, marked).await?;

@@ -168,6 +168,11 @@ impl Plan {
         !self.is_about_deletions || deletes(operation)
     }
 
+    /// Whether what is copied can change and the version of the document not: by a migration, or when it is derived anew.
+    pub(crate) fn reshapes_copied(&self) -> bool {
+        self.lifecycle.versions.is_some() || self.copied.as_ref().is_some_and(Copied::has_derived)
+    }
+
     /// The document without the fields that are no fields of the model; `None` when it has none of them.
     pub(crate) fn unmarked(&self, document: &RawDocument) -> Option<RawDocumentBuf> {
         without(document, &self.marks)
@@ -188,8 +193,8 @@ impl Plan {
             let has_rules = declared.has_rules();
             let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
             let is_referred_to = relation::has_rules(M::DESCRIPTOR);
-            let copied = Copied::of(M::DESCRIPTOR);
             let derived = DerivedFields::of(declared);
+            let copied = Copied::of(M::DESCRIPTOR, derived.as_ref());
             let is_about_deletions = !has_rules
                 && shard_key.is_empty()
                 && copied.is_none()

@@ -281,7 +281,8 @@ impl After {
     /// Lets copies follow, and runs the hooks of `after`: at once, or when the transaction is committed.
     pub(crate) async fn run(self, target: &Target) -> Result<()> {
         if let Some((derived, token, marked)) = self.underived {
-            derived.follow(target, token, marked).await?;
+            let copies = copies_mark(&self.marked);
+            derived.follow(target, token, marked, copies).await?;
         }
         if let Some((copied, marked)) = self.marked {
             copied.follow(target, marked).await?;
@@ -317,8 +318,17 @@ pub(super) async fn run_hooks(hooks: HookTable, target: &Target, done: Vec<Write
     }
 }
 
+/// What the writes were marked with whose copies wait, where derived fields are copied.
+pub(super) fn copies_mark(marked: &Option<(&'static Copied, RawDocumentBuf)>) -> Option<ObjectId> {
+    let (copied, marked) = marked.as_ref()?;
+    match marked.get(PENDING) {
+        Ok(Some(RawBsonRef::ObjectId(token))) if copied.has_derived() => Some(token),
+        _ => None,
+    }
+}
+
 /// The copies of the model's fields, which are those of its own collection.
-pub(super) fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Copied> {
+pub(crate) fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Copied> {
     let own = target.namespace().collection == plan.model.collection;
     plan.copied.as_ref().filter(|_| own)
 }

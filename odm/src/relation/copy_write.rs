@@ -18,12 +18,30 @@ pub(super) enum Which {
 }
 
 /// What copies of a source are to hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Copied {
     /// What references to the source hold.
     pub(super) key: RawBson,
     pub(super) version: i64,
     values: Vec<(String, Option<RawBson>)>,
+    /// Whether the source holds other values than copies of the same version may have.
+    is_reshaped: bool,
+}
+
+impl Copied {
+    /// The same of a source whose values can change and its version not: one that is migrated, or derives what is
+    /// copied anew. Copies of the same version that hold others are outdated too.
+    pub(crate) fn reshaped(mut self, is_reshaped: bool) -> Copied {
+        self.is_reshaped = is_reshaped;
+        self
+    }
+
+    fn which(&self) -> Which {
+        match self.is_reshaped {
+            true => Which::OlderThan(self.version.saturating_add(1)),
+            false => Which::OlderThan(self.version),
+        }
+    }
 }
 
 impl DeclaredCopy {
@@ -36,19 +54,41 @@ impl DeclaredCopy {
             key,
             version: self.copy.version_of(source)?,
             values: self.copy.values(source)?,
+            is_reshaped: false,
         }))
+    }
+
+    /// Whether copies here of one shape of a source hold something else than those of another.
+    pub(crate) fn differs(&self, one: &RawDocument, other: &RawDocument) -> bool {
+        match (self.copied_from(one), self.copied_from(other)) {
+            (Ok(one), Ok(other)) => one != other,
+            _ => true,
+        }
     }
 
     /// The documents with copies that are older than these values.
     pub(crate) fn outdated(&self, copied: &Copied) -> Result<RawDocumentBuf> {
-        self.filter(&copied.key, Which::OlderThan(copied.version))
+        let filter = self.filter(&copied.key, copied.which())?;
+        Ok(match copied.is_reshaped {
+            true => and(vec![filter, self.holding(copied, true)?]),
+            false => filter,
+        })
     }
 
     /// The documents with copies that are older than these values and hold others.
     pub(crate) fn holding_others(&self, copied: &Copied) -> Result<RawDocumentBuf> {
+        self.holding(copied, false)
+    }
+
+    /// With `or_older` also those that hold the same values of an older version.
+    fn holding(&self, copied: &Copied, or_older: bool) -> Result<RawDocumentBuf> {
         let any = any(&self.steps, "$$ROOT", 0, &|copy| {
-            let is_meant = self.is_meant(copy, &copied.key, Which::OlderThan(copied.version))?;
+            let is_meant = self.is_meant(copy, &copied.key, copied.which())?;
             let mut others = RawArrayBuf::new();
+            if or_older {
+                let version = format!("{copy}.{}", self.copy.version);
+                others.push(rawdoc! { "$lt": [version, copied.version] });
+            }
             for (field, value) in &copied.values {
                 let held = format!("{copy}.{field}");
                 others.push(match value {
@@ -67,7 +107,11 @@ impl DeclaredCopy {
         copied: &Copied,
         narrowed: Option<RawDocumentBuf>,
     ) -> Result<UpdateStatement> {
-        self.statement(copied, Which::OlderThan(copied.version), narrowed)
+        let narrowed = match narrowed {
+            None if copied.is_reshaped => Some(self.holding(copied, true)?),
+            narrowed => narrowed,
+        };
+        self.statement(copied, copied.which(), narrowed)
     }
 
     pub(super) fn statement(

@@ -58,6 +58,7 @@ mod collections_kinds;
 mod computed;
 mod consistency_copies;
 mod consistency_copies_models;
+mod consistency_copies_remade;
 mod consistency_copies_repair;
 mod consistency_copies_schema;
 mod consistency_deletion;
