@@ -204,7 +204,7 @@ fn no_any() -> Error {
 }
 
 /// A value that is never taken for an expression.
-pub(super) fn constant(value: RawBson) -> RawBson {
+pub(in crate::query) fn constant(value: RawBson) -> RawBson {
     call(cstr!("$literal"), value)
 }
 

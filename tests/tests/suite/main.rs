@@ -180,6 +180,7 @@ mod pages;
 mod pages_mixed;
 mod pattern_interleavings;
 mod pipelines;
+mod pipelines_constants;
 mod pipelines_joins;
 mod queue_batches;
 mod queue_control;

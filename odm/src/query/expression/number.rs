@@ -168,6 +168,20 @@ where
     }
 }
 
+impl<R> Expr<R, Number> {
+    /// The number, or the other where it is null: what is computed of a null or missing value is null.
+    pub fn if_null(self, otherwise: impl NumberTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$ifNull"), [self.value, otherwise.number()]))
+    }
+
+    /// Whether it is null: something that it is computed of is null or missing.
+    pub fn is_null(self) -> Expr<R, bool> {
+        let null = Ok(constant(RawBson::Null));
+        let value = call_all(cstr!("$ifNull"), [self.value, null.clone()]);
+        Expr::new(call_all(cstr!("$eq"), [value, null]))
+    }
+}
+
 macro_rules! comparisons {
     ($($method:ident $operator:literal $doc:literal;)*) => {
         impl<R> Expr<R, Number> {$(

@@ -86,8 +86,10 @@ impl<R, Out> Assignment<R, Out> {
 
     /// The argument of `$set`, or of `$project`: then without an `_id` that is not said.
     pub(super) fn into_document(self, is_projection: bool) -> Result<RawDocumentBuf> {
-        let mut document = RawDocumentBuf::new();
         let fields = self.fields?;
+        let stage = if is_projection { "$project" } else { "$set" };
+        no_twice(stage, fields.iter().map(|(path, _)| path))?;
+        let mut document = RawDocumentBuf::new();
         let says_id = fields
             .iter()
             .any(|(path, _)| path == "_id" || path.starts_with("_id."));
@@ -106,29 +108,51 @@ impl<R, Out> Grouping<R, Out> {
     pub(super) fn into_group(self) -> Result<RawDocumentBuf> {
         let mut document = RawDocumentBuf::new();
         document.append(bson::cstr!("_id"), key(self.keys?)?);
-        for (path, value) in self.fields? {
-            document.append(field_name(&own(path)?)?, value);
-        }
+        append_outputs("$group", self.fields?, &mut document)?;
         Ok(document)
     }
 
-    /// The `output` of `$bucket`, which has its key already.
-    pub(super) fn into_output(self) -> Result<RawDocumentBuf> {
+    /// The `output` of a stage of buckets, which has its key already.
+    pub(super) fn into_output(self, stage: &'static str) -> Result<RawDocumentBuf> {
         if !self.keys?.is_empty() {
             return Err(invalid(
                 "buckets go by what they were begun with, and have no other key",
             ));
         }
         let mut document = RawDocumentBuf::new();
-        for (path, value) in self.fields? {
-            document.append(field_name(&own(path)?)?, value);
-        }
+        append_outputs(stage, self.fields?, &mut document)?;
         Ok(document)
+    }
+}
+
+fn append_outputs(
+    stage: &'static str,
+    fields: Vec<(String, RawBson)>,
+    document: &mut RawDocumentBuf,
+) -> Result<()> {
+    no_twice(stage, fields.iter().map(|(path, _)| path))?;
+    for (path, value) in fields {
+        document.append(field_name(&own(path)?)?, value);
+    }
+    Ok(())
+}
+
+/// Whether no field gets two values, be it as a whole and in a part. Of such a stage each server makes its own.
+pub(super) fn no_twice<'p>(stage: &'static str, paths: impl Iterator<Item = &'p String>) -> Result<()> {
+    let mut paths: Vec<Vec<&str>> = paths.map(|path| path.split('.').collect()).collect();
+    paths.sort();
+    match paths.windows(2).find(|pair| pair[1].starts_with(&pair[0])) {
+        None => Ok(()),
+        Some(pair) => {
+            let message = format!("`{stage}` gives a field two values, be it as a whole and in a part");
+            Err(Error::new(ErrorKind::InvalidArgument, message).with_path(pair[1].join(".")))
+        }
     }
 }
 
 /// The key of a group: one value, a document of several, or null for one group of all.
 fn key(keys: Vec<(String, RawBson)>) -> Result<RawBson> {
+    no_twice("$group", keys.iter().map(|(path, _)| path))?;
     let mut document = RawDocumentBuf::new();
     let is_one = keys.len() == 1;
     for (path, value) in keys {

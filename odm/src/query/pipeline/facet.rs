@@ -8,6 +8,7 @@ use bson::raw::cstr;
 use bson::{RawArrayBuf, RawDocumentBuf};
 
 use super::Pipeline;
+use super::assignment::no_twice;
 use crate::error::Result;
 use crate::model::{ArrayType, Embedded, Field, Path};
 use crate::query::expression::field_name;
@@ -61,6 +62,7 @@ impl<T: Embedded, S> Pipeline<T, S> {
         let argument = facets(Facet(PhantomData), Out::fields_at(Path::root()))
             .fields
             .and_then(|fields| {
+                no_twice("$facet", fields.iter().map(|(path, _)| path))?;
                 let mut argument = RawDocumentBuf::new();
                 for (path, stages) in fields {
                     argument.append(field_name(&path)?, stages.into_iter().collect::<RawArrayBuf>());

@@ -27,7 +27,9 @@ pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
     for element in spec.elements() {
         let value = element.value();
         match element.name_str() {
-            "groupBy" => by = Some(parse_by("$bucket", 40202, &value, variables)?),
+            "groupBy" => {
+                by = Some((parse_by("$bucket", 40202, &value, variables)?, Owned::from(value)));
+            }
             "boundaries" => boundaries = Some(parse_boundaries(&value)?),
             "default" => default = Some(parse_default(&value)?),
             "output" => accumulators = Some(parse_output("$bucket", 40196, &value, variables)?),
@@ -39,12 +41,13 @@ pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
             }
         }
     }
-    let (Some(value), Some(boundaries)) = (by, boundaries) else {
+    let (Some((value, by_value)), Some(boundaries)) = (by, boundaries) else {
         return Err(Fault::new(
             40198,
             "$bucket requires 'groupBy' and 'boundaries' to be specified.",
         ));
     };
+    let accumulators = accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]);
     if let (Some(default), Some(low), Some(high)) = (&default, boundaries.first(), boundaries.last()) {
         let default = default.as_value();
         let inside =
@@ -56,13 +59,18 @@ pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
             ));
         }
     }
+    let mut constants = boundaries.iter().chain(&default);
+    if constants.any(|constant| is_read_otherwise(&constant.as_value())) {
+        let key = switch(&by_value, &boundaries, default.as_ref(), variables)?;
+        return Ok(Group::new(By::Value(key), accumulators, Order::Id));
+    }
     Ok(Group::new(
         By::Boundaries {
             value,
             boundaries,
             default,
         },
-        accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
+        accumulators,
         Order::Id,
     ))
 }
@@ -194,4 +202,41 @@ fn parse_output(
             Ok((name.to_owned(), accumulator))
         })
         .collect()
+}
+
+/// Whether a constant is something else when it is read as an expression.
+fn is_read_otherwise(value: &Value<'_>) -> bool {
+    match *value {
+        Value::String(text) => text.starts_with('$'),
+        Value::Document(doc) => doc.elements().any(|element| {
+            let name = element.name_str();
+            name.starts_with('$') || name.contains('.') || is_read_otherwise(&element.value())
+        }),
+        Value::Array(items) => items.values().any(|item| is_read_otherwise(&item)),
+        _ => false,
+    }
+}
+
+/// The key that a server makes of the stage. It reads the constants once more, so that a text may become a field.
+fn switch(
+    by: &Owned,
+    boundaries: &[Owned],
+    default: Option<&Owned>,
+    variables: &[String],
+) -> Result<Expression> {
+    let document = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
+    let compared = |operator: &str, boundary: &Owned| {
+        document(operator, Owned::Array(vec![by.clone(), boundary.clone()]))
+    };
+    let branches = boundaries.windows(2).map(|ends| {
+        let inside = Owned::Array(vec![compared("$gte", &ends[0]), compared("$lt", &ends[1])]);
+        Owned::Document(vec![
+            ("case".to_owned(), document("$and", inside)),
+            ("then".to_owned(), ends[0].clone()),
+        ])
+    });
+    let mut fields = vec![("branches".to_owned(), Owned::Array(branches.collect()))];
+    fields.extend(default.map(|default| ("default".to_owned(), default.clone())));
+    let switch = document("$switch", Owned::Document(fields));
+    Expression::parse_unfolded(&switch.as_value(), variables)
 }
