@@ -38,6 +38,7 @@ mod migrate;
 mod modify_collection;
 mod numbered_page;
 mod page;
+mod page_projection;
 mod page_token;
 mod prepared_writes;
 mod propagate_copies;

@@ -7,6 +7,7 @@ use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::Result;
+use crate::query::without_distance;
 
 /// Counts documents. One round trip.
 ///
@@ -21,6 +22,7 @@ pub struct Count {
 impl Count {
     pub(crate) fn new(target: &Target, filter: Result<RawDocumentBuf>, estimated: bool) -> Count {
         let namespace = target.namespace().clone();
+        let filter = filter.and_then(without_distance);
         let draft = Draft::with_filter(target, filter, |filter| backend::Count {
             namespace,
             filter,

@@ -6,6 +6,7 @@ use std::fmt;
 use bson::{RawDocument, RawDocumentBuf};
 
 use super::find_one::Wanted;
+use super::page_projection::Added;
 use super::setters::{loads_more, runs};
 use super::{Find, LoadStream};
 use crate::backend::{Batch, ReadOptions};
@@ -75,6 +76,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
             plan,
             options,
             decode,
+            added: Added::default(),
             versions,
             relations: self.relations,
         };
@@ -97,6 +99,8 @@ pub(super) struct Source<P, L> {
     pub(super) plan: Plan,
     pub(super) options: ReadOptions,
     pub(super) decode: Decode<P>,
+    /// What is read for the tokens of pages and not asked for.
+    pub(super) added: Added,
     /// The shapes of the model's documents, where whole ones are read.
     pub(super) versions: Option<Versions>,
     pub(super) relations: L,
@@ -146,7 +150,7 @@ impl<P: Send + 'static, L> Source<P, L> {
     where
         L: Loads<M>,
     {
-        let document = (self.decode)(stored)?;
+        let document = (self.decode)(&self.added.without(stored))?;
         self.relations.row(document, shelf, upgraded.of(stored))
     }
 

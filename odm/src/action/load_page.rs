@@ -6,6 +6,7 @@ use bson::RawDocument;
 
 use super::load::{Source, shared};
 use super::page::documents;
+use super::page_projection::Added;
 use super::setters::{loads_more, runs};
 use super::{FindNumberedPage, FindPage, NumberedPage, Page};
 use crate::error::Result;
@@ -93,6 +94,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadPage<M, P, L> {
             plan,
             options,
             decode: walk.decode,
+            added: walk.added.clone(),
             versions,
             relations: self.relations,
         };
@@ -149,6 +151,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> LoadNumberedPage<M, P, L> {
             plan,
             options,
             decode,
+            added: Added::default(),
             versions,
             relations: self.relations,
         };

@@ -11,6 +11,7 @@ use crate::backend::{self, Batch, Operation};
 use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::is_by_distance;
 
 /// Finds the page of this number: `.await` gives a [`NumberedPage`].
 ///
@@ -85,6 +86,9 @@ impl<D, P> FindNumberedPage<D, P> {
             _ if size == 0 => Err("a page has one document at least"),
             find if find.skip > 0 || find.limit > 0 => {
                 Err("a page takes no skip and no limit: it has its number and its size")
+            }
+            find if is_by_distance(&find.filter) => {
+                Err("the order of `near` is not counted: ask by `within_circle`, or take `limit`")
             }
             _ => Ok(()),
         };

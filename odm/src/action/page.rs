@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf};
 use serde::Serialize;
 
+use super::page_projection::Added;
 use super::page_token::{Order, PageToken};
 use super::setters::runs;
 use super::{Draft, Explain, Find};
-use crate::backend::{self, Batch, Operation};
+use crate::backend::{self, Batch, ListCollections, Operation};
 use crate::collection::Target;
 use crate::cursor::{self, Decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::narrowed;
-use crate::query::{Keyset, Place};
-use crate::relation::with_needed;
+use crate::query::{Keyset, Place, is_by_distance};
 
 /// Finds one page of documents: `.await` gives a [`Page`].
 ///
@@ -23,7 +23,8 @@ use crate::relation::with_needed;
 /// sort are ordered by their `_id`. Missing and null are one value, and values of different types are in MongoDB's
 /// order of types; an array is where its least element is, or its greatest where the sort descends.
 ///
-/// One round trip; two on the way back where the page has an array in a field of the sort. With an index over the
+/// One round trip; two on the way back where the page has an array in a field of the sort, and one more to ask for the
+/// collection's own collation where that decides which element of an array is the least. With an index over the
 /// filter's equalities, the sort's fields and `_id`, only the page is read, however deep it is; without one, and where
 /// MongoDB's index has arrays, all that match are sorted.
 #[must_use = "an action does nothing until it is awaited"]
@@ -86,7 +87,8 @@ impl<D, P> Find<D, P> {
     ///
     /// Errors of `.await`: `InvalidArgument` for a page of no documents, for a `skip` or `limit` beside it, for a sort
     /// that is not by fields, for `near` without a sort, whose order is that of distance, and where the place of one of the page's documents cannot be told, naming document and field:
-    /// it leads through an array of documents, is a pattern, or an array of several elements under a collation;
+    /// it leads through an array of documents, is a pattern, or an array of several texts under a collation, be it the
+    /// collection's own;
     /// `PageToken` for a token that is damaged or of another sort.
     pub fn page(self, size: u32) -> FindPage<D, P> {
         FindPage {
@@ -128,16 +130,16 @@ impl<D, P> FindPage<D, P> {
         let mut draft = self.find.into_draft();
         let walk = walk(&draft.operation, self.size, self.from, decode);
         let walk = draft.keep(walk);
-        if let Some(walk) = &walk {
+        let walk = walk.and_then(|mut walk| {
             let prepared = walk.narrow(&mut draft.operation);
-            draft.keep(prepared);
-        }
+            draft.keep(prepared).map(|()| walk)
+        });
         (draft, walk)
     }
 
     async fn run(self) -> Result<Page<P>> {
         let (target, walk, batches) = self.found().await?;
-        let page = walk.page(&batches, walk.decode);
+        let page = walk.page(&batches, |stored| (walk.decode)(&walk.added.without(stored)));
         page.map_err(|error| target.explain(error, "find"))
     }
 
@@ -147,13 +149,17 @@ impl<D, P> FindPage<D, P> {
         let whole = draft.clone();
         let (target, operation) = draft.ready()?;
         // Without a walk the draft has failed.
-        let walk = walk.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "the page has no order"))?;
+        let mut walk = walk.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "the page has no order"))?;
         let mut cursor = target.execute(operation).await?.cursor()?;
         let mut batches = Vec::new();
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
             batches.push(batch);
         }
-        if walk.is_backward() && documents(&batches).any(|document| walk.order.keyset.spreads(document)) {
+        let spreads = documents(&batches).any(|document| walk.order.keyset.spreads(document));
+        if spreads && walk.order.collation.is_none() && walk.depends_on_collation(&batches) {
+            walk.is_collated = is_collated(&target).await?;
+        }
+        if walk.is_backward() && spreads {
             let nearest = walk.nearest(whole).await;
             let nearest = nearest.map_err(|error| target.explain(error, "find"))?;
             batches = vec![Box::new(nearest)];
@@ -175,6 +181,10 @@ pub(super) struct Walk<P> {
     pub(super) size: u32,
     start: Option<Start>,
     pub(super) decode: Decode<P>,
+    /// What is read for the tokens and not asked for.
+    pub(super) added: Added,
+    /// Whether strings compare by a collation.
+    is_collated: bool,
 }
 
 struct Start {
@@ -209,27 +219,32 @@ fn walk<P>(find: &backend::Find, size: u32, from: Option<From>, decode: Decode<P
         }
         None => None,
     };
+    let collation = order.collation.as_ref();
+    let is_simple = collation.is_some_and(|own| own.get_str("locale").is_ok_and(|locale| locale == "simple"));
     Ok(Walk {
+        is_collated: collation.is_some() && !is_simple,
         order,
         size,
         start,
         decode,
+        added: Added::default(),
     })
 }
 
-/// Whether the database gives what the filter finds in order of distance.
-fn is_by_distance(filter: &RawDocument) -> bool {
-    filter.iter().flatten().any(|(name, value)| match value {
-        RawBsonRef::Array(parts) if name == "$and" => parts
-            .into_iter()
-            .flatten()
-            .any(|part| part.as_document().is_some_and(is_by_distance)),
-        RawBsonRef::Document(test) => test
-            .iter()
-            .flatten()
-            .any(|(operator, _)| matches!(operator.as_str(), "$near" | "$nearSphere")),
-        _ => false,
-    })
+/// Whether the collection has a collation of its own. What lists collections is not asked in a transaction.
+async fn is_collated(target: &Target) -> Result<bool> {
+    let target = target.within(target.db().outer().executor());
+    let mut filter = RawDocumentBuf::new();
+    filter.append(bson::cstr!("name"), target.namespace().collection.as_str());
+    let operation = Operation::ListCollections(ListCollections {
+        database: target.namespace().database.clone(),
+        filter,
+    });
+    let listed = target.execute(operation).await?.documents()?;
+    Ok(listed.iter().any(|collection| {
+        let options = collection.get_document("options").ok();
+        options.is_some_and(|options| matches!(options.get("collation"), Ok(Some(_))))
+    }))
 }
 
 impl<P> Walk<P> {
@@ -237,12 +252,18 @@ impl<P> Walk<P> {
         self.start.as_ref().is_some_and(|start| start.before)
     }
 
-    fn narrow(&self, find: &mut backend::Find) -> Result<()> {
+    /// Whether a collation can decide where one of the documents is; or one that is read behind them.
+    fn depends_on_collation(&self, batches: &[Box<dyn Batch>]) -> bool {
+        let keyset = &self.order.keyset;
+        self.is_backward() || documents(batches).any(|document| keyset.place(document, true).is_err())
+    }
+
+    fn narrow(&mut self, find: &mut backend::Find) -> Result<()> {
         let count = self.size.saturating_add(1);
         find.limit = count.into();
         find.batch_size = find.batch_size.or(Some(count));
         find.sort = Some(self.order.keyset.sort(self.is_backward())?);
-        find.projection = projection(find.projection.take(), &self.order.keyset)?;
+        self.added = Added::to(&mut find.projection, &self.order.keyset)?;
         if let Some(start) = &self.start {
             let beyond = self
                 .order
@@ -281,7 +302,7 @@ impl<P> Walk<P> {
     }
 
     fn place(&self, document: &RawDocument) -> Result<Place> {
-        self.order.keyset.place(document, self.order.collation.is_some())
+        self.order.keyset.place(document, self.is_collated)
     }
 
     /// The page, of documents that become something by `take`.
@@ -344,50 +365,6 @@ impl<P> Walk<P> {
         };
         Ok(page)
     }
-}
-
-/// The projection with the fields of the order, which make the tokens.
-fn projection(projection: Option<RawDocumentBuf>, keyset: &Keyset) -> Result<Option<RawDocumentBuf>> {
-    let Some(projection) = projection else {
-        return Ok(None);
-    };
-    let fields: Vec<(String, bool)> = projection
-        .iter()
-        .filter_map(|element| element.ok())
-        .map(|(name, value)| {
-            let excluded = matches!(value.as_i32(), Some(0)) || value.as_bool() == Some(false);
-            (name.as_str().to_owned(), excluded)
-        })
-        .collect();
-    let within = |path: &str, name: &str| {
-        path == name || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let hidden = |path: &str| {
-        fields
-            .iter()
-            .any(|(name, excluded)| *excluded && within(path, name))
-    };
-    if fields.iter().any(|(name, excluded)| *excluded && name != "_id") {
-        return match keyset.paths().find(|path| hidden(path)) {
-            Some(path) => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "the projection leaves out a field of the page's sort",
-            )
-            .with_path(path)),
-            None => Ok(Some(projection)),
-        };
-    }
-    let shown = |path: &str| {
-        fields
-            .iter()
-            .any(|(name, excluded)| !*excluded && within(path, name))
-    };
-    let needed: Vec<String> = keyset
-        .paths()
-        .filter(|path| !shown(path))
-        .map(str::to_owned)
-        .collect();
-    with_needed(Some(projection), &needed)
 }
 
 runs!([D: 'static, P: Send + 'static] FindPage<D, P> => Page<P>);

@@ -3,11 +3,12 @@
 use std::ops::{Bound, RangeBounds};
 
 use bson::raw::{CStr, cstr};
-use bson::{RawBson, RawDocumentBuf};
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::encode::Tested;
 use super::filter::Filter;
 use crate::codec::encode_value;
+use crate::error::{Error, ErrorKind, Result};
 use crate::geo::{Area, Geometry, Located, Point};
 use crate::model::Field;
 
@@ -85,4 +86,34 @@ fn document(name: &'static CStr, value: RawBson) -> RawBson {
     let mut document = RawDocumentBuf::new();
     document.append(name, value);
     RawBson::Document(document)
+}
+
+/// Whether the database gives what the filter finds in order of distance.
+pub(crate) fn is_by_distance(filter: &RawDocument) -> bool {
+    filter.iter().flatten().any(|(name, value)| match value {
+        RawBsonRef::Array(parts) if name == "$and" => parts
+            .into_iter()
+            .flatten()
+            .any(|part| part.as_document().is_some_and(is_by_distance)),
+        RawBsonRef::Document(test) => test
+            .iter()
+            .flatten()
+            .any(|(operator, _)| matches!(operator.as_str(), "$near" | "$nearSphere")),
+        _ => false,
+    })
+}
+
+/// Where only whether a document is found counts, there is no order of distance.
+///
+/// # Errors
+/// `InvalidArgument` for a filter with `near`.
+pub(crate) fn without_distance(filter: RawDocumentBuf) -> Result<RawDocumentBuf> {
+    match is_by_distance(&filter) {
+        true => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "`near` gives documents in order of distance, which counts and pipelines do not; ask by `within_circle`",
+        )
+        .with_code(5_626_500)),
+        false => Ok(filter),
+    }
 }

@@ -2,6 +2,7 @@
 
 use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
+use super::class::Class;
 use super::malformed;
 use super::order::compare;
 use crate::error::{Error, ErrorKind, Result};
@@ -85,9 +86,10 @@ fn ordered(value: RawBsonRef<'_>, greatest: bool, collated: bool) -> Result<RawB
             let order = compare(element, chosen);
             if greatest { order.is_gt() } else { order.is_lt() }
         });
-        if chosen.is_some() && collated {
+        if collated && chosen.is_some_and(|chosen| is_by_collation(element, chosen)) {
             return Err(refused(
-                "under a collation a page cannot begin or end at an array of several elements; sort by another field",
+                "under a collation a page cannot begin or end at an array of several texts; sort by another field, or by \
+                 the collation `simple`",
             ));
         }
         if is_chosen {
@@ -95,6 +97,13 @@ fn ordered(value: RawBsonRef<'_>, greatest: bool, collated: bool) -> Result<RawB
         }
     }
     positioned(chosen.unwrap_or(RawBsonRef::Undefined))
+}
+
+/// Whether a collation decides which of two values is less. It decides nothing between values of two classes, nor of those
+/// that hold no text.
+fn is_by_collation(one: RawBsonRef<'_>, other: RawBsonRef<'_>) -> bool {
+    let class = Class::of(one);
+    matches!(class, Class::Text | Class::Document | Class::Array) && class == Class::of(other)
 }
 
 fn positioned(value: RawBsonRef<'_>) -> Result<RawBson> {

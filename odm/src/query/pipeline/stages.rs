@@ -9,7 +9,7 @@ use crate::codec::Raw;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayType, Embedded, Field, Path};
 use crate::query::expression::Valued;
-use crate::query::{Filter, Sort};
+use crate::query::{Filter, Sort, without_distance};
 
 impl<T, S> Pipeline<T, S> {
     /// At most so many documents (`$limit`).
@@ -67,7 +67,7 @@ impl<T, S> Pipeline<T, S> {
 impl<T: Embedded, S> Pipeline<T, S> {
     /// The documents that match (`$match`). Conditions on what is computed: `b.spent.value().gt(&b.budget).holds()`.
     pub fn filter(self, filter: impl FnOnce(T::Fields<T>) -> Filter<T>) -> Self {
-        let filter = filter(fields::<T>()).to_document();
+        let filter = filter(fields::<T>()).to_document().and_then(without_distance);
         self.then(cstr!("$match"), filter)
     }
 
