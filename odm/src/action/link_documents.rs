@@ -17,6 +17,9 @@ use crate::schema::ModelDescriptor;
 /// holds one reference is written first, and what is left after an interruption is found by
 /// [`verify_relations`](crate::Collection::verify_relations) and repaired.
 ///
+/// The other side is in its model's own collection, so that both are: in a collection named at run time it is an error
+/// of kind `InvalidArgument`.
+///
 /// Cost: two reads (none to unlink), and one write for each side that changes.
 #[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
@@ -51,6 +54,15 @@ impl LinkDocuments {
         let explain = |error| target.explain(error, "update");
         if let Some(failure) = target.failure() {
             return Err(explain(failure));
+        }
+        let own = &target.namespace().collection;
+        if own != self.model.collection {
+            let text = format!(
+                "a link is of documents in the collections of their models, and `{own}` is not `{}`",
+                self.model.collection
+            );
+            let error = Error::new(ErrorKind::InvalidArgument, text);
+            return Err(explain(error.with_path(self.field)));
         }
         let (near, far) = self.ids.map_err(explain)?;
         let declared = self

@@ -64,6 +64,7 @@ mod consistency_copies_schema;
 mod consistency_deletion;
 mod consistency_interleavings;
 mod consistency_kinds;
+mod consistency_links_named;
 mod consistency_models;
 mod consistency_nested;
 mod consistency_nested_links;
