@@ -241,7 +241,8 @@ impl Error {
         self.0.key_pattern.as_ref()
     }
 
-    /// The key that a unique index refused.
+    /// The key that a unique index refused. Under a collation it is known of inserts alone: of other writes the database
+    /// says only what the collation sorts texts by, which is not given.
     pub fn key_value(&self) -> Option<&Document> {
         self.0.key_value.as_ref()
     }
@@ -384,6 +385,11 @@ impl Error {
             inner.key_pattern = Some(pattern);
             inner.key_value = Some(value);
         })
+    }
+
+    /// Adds the key pattern of the unique index that refused a key which is not known.
+    pub(crate) fn with_key_pattern(self, pattern: Document) -> Error {
+        self.with(|inner| inner.key_pattern = Some(pattern))
     }
 
     /// Adds why a validator refused the document.

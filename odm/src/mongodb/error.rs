@@ -1,7 +1,7 @@
 //! The driver's errors as the crate's own: kind by what the caller can do, code, labels, key.
 
 use ::mongodb::error::{Error as DriverError, ErrorKind as DriverKind, WriteFailure};
-use bson::{Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf};
 
 use super::{Failure, NAME};
 use crate::error::{Error, ErrorKind};
@@ -127,6 +127,14 @@ pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBu
             None => error,
         };
     }
+    if code == 280 && message.contains("resume token was not found") {
+        let text = "the stream cannot resume at this token: its filter or its pipeline leaves out the event that the token \
+                    is of; resume with those that gave the token";
+        return Error::new(ErrorKind::InvalidArgument, text)
+            .with_code(code)
+            .with_backend(NAME)
+            .with_source(error);
+    }
     if code != 11000 {
         return error;
     }
@@ -135,7 +143,8 @@ pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBu
         None => error,
     };
     match reply.and_then(|reply| duplicate_key(reply, &message)) {
-        Some((pattern, value)) => error.with_key(pattern, value),
+        Some((pattern, Some(value))) => error.with_key(pattern, value),
+        Some((pattern, None)) => error.with_key_pattern(pattern),
         None => error,
     }
 }
@@ -163,8 +172,9 @@ fn refusal(reply: &RawDocumentBuf) -> Option<Document> {
     entry.get_document("errInfo").ok().cloned()
 }
 
-/// The key pattern and value of the reply itself, or of its write error with this message.
-fn duplicate_key(reply: &RawDocumentBuf, message: &str) -> Option<(Document, Document)> {
+/// The key pattern and value of the reply itself, or of its write error with this message. No value where a collation
+/// made it: then it is what strings are sorted by.
+fn duplicate_key(reply: &RawDocumentBuf, message: &str) -> Option<(Document, Option<Document>)> {
     let reply = Document::try_from(reply.as_ref()).ok()?;
     let entry = match reply.get_array("writeErrors") {
         Ok(errors) => errors
@@ -173,8 +183,18 @@ fn duplicate_key(reply: &RawDocumentBuf, message: &str) -> Option<(Document, Doc
             .find(|error| error.get_str("errmsg").is_ok_and(|text| text == message))?,
         Err(_) => &reply,
     };
+    let value = entry.get_document("keyValue").ok()?;
+    let is_shown = !entry.contains_key("collation") || value.values().all(is_uncollated);
     Some((
         entry.get_document("keyPattern").ok()?.clone(),
-        entry.get_document("keyValue").ok()?.clone(),
+        is_shown.then(|| value.clone()),
     ))
+}
+
+/// Whether a value holds no text.
+fn is_uncollated(value: &Bson) -> bool {
+    !matches!(
+        value,
+        Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
+    )
 }

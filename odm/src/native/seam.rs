@@ -200,8 +200,9 @@ impl NativeBackend {
                 Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
             }),
             Request::Batch(batch) => Box::pin(async move {
-                let outcome = self.run_batch(Arc::new(batch), limit).await.map_err(locate)?;
-                Ok(Response::Write(written(outcome, self.name)))
+                let batch = Arc::new(batch);
+                let outcome = self.run_batch(batch.clone(), limit).await.map_err(locate)?;
+                Ok(Response::Write(written(outcome, &batch.statements, self.name)))
             }),
             Request::Write(mut job) => Box::pin(async move {
                 let written = self.write(move |write| job(write), limit).await;

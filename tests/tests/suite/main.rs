@@ -47,6 +47,7 @@ mod choice_of_plan;
 mod collation;
 mod collation_collections;
 mod collation_indexes;
+mod collation_keys;
 mod collation_pipelines;
 mod collation_typed;
 mod collation_unchanged;

@@ -108,7 +108,7 @@ async fn insert_fitting(
                         if let Some(details) = &one.details {
                             own = own.with_details(details.clone());
                         }
-                        if own.is_duplicate_key() && own.key_pattern().is_none() {
+                        if own.is_duplicate_key() && own.key_value().is_none() {
                             if indexes.is_none() {
                                 indexes = Some(collections::indexes_of(backend, namespace).await);
                             }

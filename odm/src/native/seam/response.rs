@@ -1,11 +1,11 @@
 //! The engine's answers and faults in the seam's words.
 
-use bson::{RawBson, RawDocument, RawDocumentBuf};
+use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::super::document::Owned;
 use super::super::document::doc::framed;
 use super::super::engine;
-use super::super::exec::statement::Outcome;
+use super::super::exec::statement::{Outcome, Statement};
 use super::super::exec::statistics::Statistics;
 use super::super::fault::{Class, Fault};
 use crate::backend::{CheckProblem, CheckReport, CollectionStatistics, IndexStatistics, WriteResult};
@@ -48,7 +48,7 @@ pub(super) fn counted(found: Statistics) -> CollectionStatistics {
 }
 
 /// The result of statements, in the seam's words.
-pub(super) fn written(outcome: Outcome, name: &'static str) -> WriteResult {
+pub(super) fn written(outcome: Outcome, statements: &[Statement], name: &'static str) -> WriteResult {
     let mut result = WriteResult::default();
     result.summary.inserted = outcome.inserted;
     result.summary.matched = outcome.matched;
@@ -63,7 +63,14 @@ pub(super) fn written(outcome: Outcome, name: &'static str) -> WriteResult {
     result.errors = outcome
         .errors
         .into_iter()
-        .map(|(index, fault)| (index, translate(fault, name)))
+        .map(|(index, fault)| {
+            let error = translate(fault, name);
+            let error = match statements.get(index) {
+                Some(Statement::Insert { document, .. }) => with_key_in(error, document),
+                _ => error,
+            };
+            (index, error)
+        })
         .collect();
     result
 }
@@ -120,9 +127,47 @@ pub(super) fn translate(fault: Fault, backend: &'static str) -> Error {
         error = error.with_details(decode(details));
     }
     if let Some(key) = fault.duplicate_key() {
-        error = error
-            .with_index(key.index.clone())
-            .with_key(decode(&key.pattern), decode(&key.value));
+        let (pattern, value) = (decode(&key.pattern), decode(&key.value));
+        // What strings are sorted by says nothing to who reads it.
+        let is_shown = key.collated.is_none() || !value.values().any(holds_text);
+        error = error.with_index(key.index.clone());
+        error = match is_shown {
+            true => error.with_key(pattern, value),
+            false => error.with_key_pattern(pattern),
+        };
     }
     error
+}
+
+fn holds_text(value: &Bson) -> bool {
+    matches!(
+        value,
+        Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
+    )
+}
+
+/// With the key of a unique index, of which only the pattern is known, as the document has it.
+fn with_key_in(error: Error, document: &[u8]) -> Error {
+    let (Some(pattern), None) = (error.key_pattern().cloned(), error.key_value()) else {
+        return error;
+    };
+    let Ok(document) = RawDocument::from_bytes(document) else {
+        return error;
+    };
+    let value = pattern.keys().map(|path| (path.clone(), at(document, path)));
+    let value = value.collect();
+    error.with_key(pattern, value)
+}
+
+/// The value at a dotted path; null where there is none.
+fn at(document: &RawDocument, path: &str) -> Bson {
+    let (first, rest) = match path.split_once('.') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (path, None),
+    };
+    match (document.get(first).ok().flatten(), rest) {
+        (Some(RawBsonRef::Document(inner)), Some(rest)) => at(inner, rest),
+        (Some(value), None) => Bson::try_from(value).unwrap_or(Bson::Null),
+        _ => Bson::Null,
+    }
 }

@@ -251,7 +251,10 @@ fn run_in(
             let mut outcome = Outcome::default();
             batch::run(overlay, &batch, 0, &mut outcome)?;
             let well = outcome.errors.is_empty();
-            return Ok((Response::Write(written(outcome, own.name)), well));
+            return Ok((
+                Response::Write(written(outcome, &batch.statements, own.name)),
+                well,
+            ));
         }
         Request::Write(mut job) => job(overlay)?,
         // A transaction has the write concern of its commit.
