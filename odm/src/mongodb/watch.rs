@@ -76,7 +76,11 @@ pub(super) async fn watch(
             (stream, None)
         }
     };
-    Ok(Response::Cursor(Box::new(ChangeCursor { stream, namespace })))
+    Ok(Response::Cursor(Box::new(ChangeCursor {
+        stream,
+        namespace,
+        was_asked: false,
+    })))
 }
 
 /// The token, as the driver takes it.
@@ -92,6 +96,8 @@ fn token(raw: &RawDocumentBuf) -> Attempt<ResumeToken> {
 struct ChangeCursor {
     stream: ChangeStream<RawDocumentBuf>,
     namespace: Option<String>,
+    /// Whether the driver was asked before: the first time it gives what came with the opening, and asks nobody.
+    was_asked: bool,
 }
 
 impl fmt::Debug for ChangeCursor {
@@ -105,9 +111,14 @@ impl fmt::Debug for ChangeCursor {
 impl BatchCursor for ChangeCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         Box::pin(async move {
-            let event = self.stream.next_if_any().await;
-            let event =
-                event.map_err(|e| error::located(e.into(), "getMore", false, self.namespace.clone()))?;
+            let namespace = self.namespace.clone();
+            let failed =
+                |e: ::mongodb::error::Error| error::located(e.into(), "getMore", false, namespace.clone());
+            let mut event = self.stream.next_if_any().await.map_err(failed)?;
+            if event.is_none() && !std::mem::replace(&mut self.was_asked, true) && self.stream.is_alive() {
+                event = self.stream.next_if_any().await.map_err(failed)?;
+            }
+            self.was_asked = true;
             if event.is_none() && !self.stream.is_alive() {
                 return Ok(None);
             }

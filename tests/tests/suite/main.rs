@@ -39,6 +39,7 @@ mod attributes_finding;
 mod attributes_model;
 mod bucket;
 mod change_streams;
+mod change_streams_asking;
 mod change_streams_descriptions;
 mod change_streams_images;
 mod change_streams_resuming;

@@ -74,7 +74,7 @@ impl Walk<'_, '_> {
             let at = join(path, name);
             match (old.get(name), new.get(name)) {
                 (Some(before), Some(after)) if !same(&before, &after) => {
-                    if self.goes_deeper(node, &before, &after) {
+                    if self.goes_deeper(node, &before, &after) && !self.is_whole(node, &before, &after)? {
                         deeper.push((node, before, after, at));
                     } else {
                         self.out.updated.push((at, after.into()));
@@ -103,6 +103,14 @@ impl Walk<'_, '_> {
             | (Node::Object(_) | Node::Each(_), Value::Array(_), Value::Array(_)) => true,
             _ => false,
         }
+    }
+
+    /// Whether the description has the whole array, of whose items several were chosen.
+    fn is_whole(&self, node: &Node, before: &Value<'_>, after: &Value<'_>) -> Result<bool> {
+        let (Node::Each(each), Value::Array(before), Value::Array(after)) = (node, before, after) else {
+            return Ok(false);
+        };
+        Ok(self.chosen(each, *before)?.len() != 1 && changed(*before, *after).len() != 1)
     }
 
     fn value(&mut self, node: &Node, before: &Value<'_>, after: &Value<'_>, at: &str) -> Result<()> {
@@ -158,6 +166,24 @@ impl Walk<'_, '_> {
     /// One chosen item is described by its parts; of several, the only one that changed as a whole, and the
     /// whole array when more did.
     fn each(&mut self, each: &[Each], before: Doc<'_>, after: Doc<'_>, path: &str) -> Result<()> {
+        let chosen = self.chosen(each, before)?;
+        if let [(index, positions)] = chosen.as_slice() {
+            let root = Location::root(path);
+            let node = combined(each, positions, &root)?;
+            return self.item(&node, before, after, *index, path);
+        }
+        match changed(before, after).as_slice() {
+            [(index, new)] => self.out.updated.push((format!("{path}.{index}"), (*new).into())),
+            _ => self
+                .out
+                .updated
+                .push((path.to_owned(), Value::Array(after).into())),
+        }
+        Ok(())
+    }
+
+    /// The items that are chosen, each with the places of what chooses it.
+    fn chosen(&self, each: &[Each], before: Doc<'_>) -> Result<Vec<(usize, Vec<usize>)>> {
         let mut chosen: Vec<(usize, Vec<usize>)> = Vec::new();
         for (index, item) in before.values().enumerate() {
             let mut positions = Vec::new();
@@ -171,31 +197,21 @@ impl Walk<'_, '_> {
                 chosen.push((index, positions));
             }
         }
-        if let [(index, positions)] = chosen.as_slice() {
-            let root = Location::root(path);
-            let node = combined(each, positions, &root)?;
-            return self.item(&node, before, after, *index, path);
-        }
-        let changed: Vec<(usize, Value<'_>)> = before
-            .values()
-            .zip(after.values())
-            .enumerate()
-            .filter(|(_, (old, new))| !same(old, new))
-            .map(|(index, (_, new))| (index, new))
-            .collect();
-        match changed.as_slice() {
-            [(index, new)] => self.out.updated.push((format!("{path}.{index}"), (*new).into())),
-            _ => self
-                .out
-                .updated
-                .push((path.to_owned(), Value::Array(after).into())),
-        }
-        Ok(())
+        Ok(chosen)
     }
 
     fn children<'n>(&self, object: &'n Object) -> Result<Children<'n>> {
         object.children(self.context.matched)
     }
+}
+
+/// The items that are others than before.
+fn changed<'v>(before: Doc<'v>, after: Doc<'v>) -> Vec<(usize, Value<'v>)> {
+    let pairs = before.values().zip(after.values()).enumerate();
+    pairs
+        .filter(|(_, (old, new))| !same(old, new))
+        .map(|(index, (_, new))| (index, new))
+        .collect()
 }
 
 /// A dotted path.
