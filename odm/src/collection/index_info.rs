@@ -138,8 +138,18 @@ impl IndexInfo {
             differences.push("key".to_owned());
         }
         let options = self.spec.keys().chain(existing.spec.keys());
-        if !self.shape().1.is_empty() && self.wording() != existing.wording() {
-            differences.push("weights".to_owned());
+        if self.is_text() && existing.is_text() {
+            let (weights, language, language_field) = self.wording();
+            let (their_weights, their_language, their_field) = existing.wording();
+            let mut differ =
+                |option: &str, differs: bool| differences.extend(differs.then(|| option.to_owned()));
+            // Other fields have other weights.
+            differ(
+                "weights",
+                self.shape() == existing.shape() && weights != their_weights,
+            );
+            differ("default_language", language != their_language);
+            differ("language_override", language_field != their_field);
         }
         for option in options.filter(|option| !NEUTRAL.contains(&option.as_str())) {
             let same = same_option(self.spec.get(option), existing.spec.get(option));
@@ -182,6 +192,10 @@ impl IndexDrift {
         let mut changed = pairs(&mut open, &mut rest, named);
         changed.extend(pairs(&mut open, &mut rest, |index, existing| {
             existing.shape() == index.shape() && kinds.could_be(index, existing)
+        }));
+        // A collection has one text index at most.
+        changed.extend(pairs(&mut open, &mut rest, |index, existing| {
+            index.is_text() && existing.is_text() && kinds.could_be(index, existing)
         }));
         drift.changed = changed
             .into_iter()

@@ -142,6 +142,7 @@ mod index_filters;
 mod indexes;
 mod indexes_options;
 mod indexes_rebuilt;
+mod indexes_texts;
 mod indexes_wildcard;
 mod interchange;
 mod kinds;
