@@ -1,10 +1,12 @@
 //! Files and chunks as they are stored.
 
+use std::fmt;
+
+use odm::Model;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Binary, Bson, DateTime, Document, deserialize_from_document};
-use odm::{Model, Result};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, DeserializeOwned, Error as _, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What is known of a file: its document in the collection of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -17,8 +19,10 @@ pub struct StoredFile {
     #[serde(rename = "_id")]
     pub id: Bson,
     /// How many bytes it has.
+    #[serde(deserialize_with = "whole")]
     pub length: i64,
     /// How many bytes each chunk has but the last.
+    #[serde(deserialize_with = "whole")]
     pub chunk_size: i32,
     /// When the upload was finished, by [`Db::now`](odm::Db::now).
     pub upload_date: DateTime,
@@ -68,7 +72,7 @@ impl StoredFile {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn metadata_as<T: DeserializeOwned>(&self) -> Result<T> {
+    pub fn metadata_as<T: DeserializeOwned>(&self) -> odm::Result<T> {
         let metadata = self.metadata.clone().unwrap_or_default();
         deserialize_from_document(metadata).map_err(|error| {
             odm::Error::new(
@@ -90,6 +94,42 @@ pub(super) struct Chunk {
     pub id: ObjectId,
     pub files_id: Bson,
     /// Which, from 0.
+    #[serde(deserialize_with = "whole")]
     pub n: i32,
     pub data: Binary,
+}
+
+/// A whole number of any type: the shell writes its numbers as doubles, and JavaScript those of more than 32 bits.
+fn whole<'de, D: Deserializer<'de>, N: TryFrom<i64>>(deserializer: D) -> Result<N, D::Error> {
+    let number = deserializer.deserialize_any(Whole)?;
+    N::try_from(number).map_err(|_| D::Error::custom("the number is too large"))
+}
+
+struct Whole;
+
+impl Visitor<'_> for Whole {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i64, E> {
+        i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
+        whole_double(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
+    }
+}
+
+/// The whole number that a double is.
+pub(super) fn whole_double(number: f64) -> Option<i64> {
+    // Up to here doubles hold every whole number.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }

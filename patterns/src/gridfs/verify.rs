@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::future::IntoFuture;
 use std::pin::Pin;
 
-use odm::bson::{Bson, DateTime, Document, RawBson, doc, rawdoc};
+use odm::bson::{Bson, DateTime, Document, RawBson, deserialize_from_document, doc, rawdoc};
 use odm::{Error, ErrorKind};
 
 use super::layout::Layout;
+use super::stored::whole_double;
 use super::{Bucket, GridFsError, StoredFile};
 
 /// How many files are compared at once.
@@ -62,6 +63,11 @@ pub enum FileProblemKind {
         length: i64,
         /// The size of a chunk.
         chunk_size: i64,
+    },
+    /// The file's document is not one of a file.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
     },
     /// A chunk is not there.
     MissingChunk {
@@ -125,12 +131,12 @@ impl Verify {
 
     async fn run(self) -> Result<Vec<FileProblem>, GridFsError> {
         let mut problems = Vec::new();
-        let mut files = self.bucket.files().find_all().stream();
+        let mut files = self.bucket.files().raw().find(doc! {}).stream();
         loop {
             let mut some = Vec::with_capacity(FILES);
             while some.len() < FILES {
                 match files.try_next().await? {
-                    Some(file) => some.push(file),
+                    Some(file) => some.extend(read(file, &mut problems)),
                     None => break,
                 }
             }
@@ -276,6 +282,22 @@ impl IntoFuture for Verify {
     }
 }
 
+/// The file that a document is of; one that is of none is a problem.
+fn read(document: Document, problems: &mut Vec<FileProblem>) -> Option<StoredFile> {
+    let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+    match deserialize_from_document(document) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            let why = error.to_string();
+            problems.push(FileProblem {
+                id,
+                kind: FileProblemKind::Unreadable { why },
+            });
+            None
+        }
+    }
+}
+
 /// Chunks that belong to no file.
 pub(super) struct Orphan {
     pub files_id: Bson,
@@ -322,6 +344,7 @@ fn integer(document: &Document, name: &str) -> i64 {
     match document.get(name) {
         Some(Bson::Int32(number)) => (*number).into(),
         Some(Bson::Int64(number)) => *number,
+        Some(Bson::Double(number)) => whole_double(*number).unwrap_or(-1),
         _ => -1,
     }
 }

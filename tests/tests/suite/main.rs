@@ -128,6 +128,7 @@ mod find_edges;
 mod geo;
 mod geo_order;
 mod gridfs;
+mod gridfs_foreign;
 mod gridfs_interleavings;
 mod gridfs_spec;
 mod gridfs_upkeep;
