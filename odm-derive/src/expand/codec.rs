@@ -1,6 +1,6 @@
 //! The functions that encode operands as `#[serde(with = ..)]` encodes the field.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ExprPath;
 use syn::spanned::Spanned;
@@ -44,13 +44,15 @@ impl<'a> Codecs<'a> {
             true => TokenStream::new(),
             false => self.expansion.predicates(TokenStream::new()),
         };
-        let call = quote_spanned!(function.span()=> #function(value, serializer));
+        // The function's span may be that of a macro, in which the names of a plain `quote!` are not known.
+        let (value, serializer) = (local("value"), local("serializer"));
+        let call = quote_spanned!(function.span()=> #function(#value, #serializer));
         self.declarations.extend(quote! {
             enum #name {}
             impl #declared __odm::SerializeWith<#ty> for #name #predicates {
                 fn serialize_with<__S: __odm::Serializer>(
-                    value: &#ty,
-                    serializer: __S,
+                    #value: &#ty,
+                    #serializer: __S,
                 ) -> __odm::StdResult<__S::Ok, __S::Error> {
                     #call
                 }
@@ -89,12 +91,13 @@ impl<'a> Codecs<'a> {
             ),
             false => Default::default(),
         };
-        let call = quote_spanned!(function.span()=> #function(deserializer));
+        let deserializer = local("deserializer");
+        let call = quote_spanned!(function.span()=> #function(#deserializer));
         self.declarations.extend(quote! {
             struct #name<#params>(#ty) #predicates;
             impl<'de, #params> __odm::Deserialize<'de> for #name<#args> #predicates {
                 fn deserialize<__D: __odm::Deserializer<'de>>(
-                    deserializer: __D,
+                    #deserializer: __D,
                 ) -> __odm::StdResult<Self, __D::Error> {
                     __odm::StdResult::map(#call, #name)
                 }
@@ -102,4 +105,9 @@ impl<'a> Codecs<'a> {
         });
         quote!(#name<#args>)
     }
+}
+
+/// The name of a local variable, the same wherever it is used.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
 }

@@ -116,7 +116,14 @@ pub(super) fn shape<'a>(
         is_right = false;
     }
     for variant in variants {
-        if variant.untagged || !matches!(variant.content, Content::One(_, Storage::Typed)) {
+        if variant.untagged {
+            problems.at_span(
+                variant.ident.span(),
+                "a kind of documents is told by its tag, and `#[serde(untagged)]` has none",
+                "leave it out: documents without the tag are those of a model of their own, or read by `raw()`",
+            );
+            is_right = false;
+        } else if !matches!(variant.content, Content::One(_, Storage::Typed)) {
             problems.at_span(variant.ident.span(), "each variant holds one model", help);
             is_right = false;
         }

@@ -6,7 +6,8 @@ use super::field_type::FieldType;
 #[diagnostic::on_unimplemented(
     message = "values of type `{Self}` have no useful order",
     label = "cannot be compared by order",
-    note = "numbers, strings, dates, ids, bools and newtypes of them can; for a nested document compare one of its fields"
+    note = "numbers, strings, dates, ids, bools and newtypes of them can; for a nested document compare one of its fields",
+    note = "an array is compared and sorted by its elements: `a.any()`"
 )]
 pub trait Ordered {}
 

@@ -31,7 +31,8 @@ use std::sync::Arc;
     message = "`{Self}` is no value for a field of type `{T}`",
     label = "expected `{T}` or `&{T}`",
     note = "operands are of the field's own type; convert it first: an id of your own into a reference by `Ref::new(id)`",
-    note = "another field of the document: in filters `a.value().gt(&b).holds()`, in updates `a.set_to(&b)`"
+    note = "another field of the document: in filters `a.value().gt(&b).holds()`, in updates `a.set_to(&b)`",
+    note = "an element of an array: `a.has(..)`, or `a.any()`"
 )]
 pub trait Operand<T> {
     /// Hands the value over.

@@ -172,6 +172,7 @@ mod local_time_zones;
 mod maintenance;
 mod map_keys;
 mod models;
+mod models_by_macros;
 mod money;
 mod money_accounts;
 mod money_conversion;

@@ -66,7 +66,8 @@ impl<R, T> Valued for &Field<R, T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a `{T}` in an expression over `{R}`",
     label = "expected a field, an expression or a constant of type `{T}`",
-    note = "constants are of the field's own type; convert it first"
+    note = "constants are of the field's own type; convert it first",
+    note = "what arithmetic gives is compared by `equals`, `differs`, `above`, `at_least`, `below`, `at_most`"
 )]
 pub trait Term<R, T> {
     /// The value, constants being encoded as those that they are compared with.
@@ -141,7 +142,8 @@ constants! {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not give a `{T}` of documents of `{R}`",
     label = "the output field is a `{T}`",
-    note = "fields, expressions and constants give values of their own type, arithmetic gives any number"
+    note = "fields, expressions and constants give values of their own type, arithmetic gives any number",
+    note = "what is made of a group (`count()`, `sum(..)`) is given by `is`"
 )]
 pub trait Gives<R, T> {
     /// The value.

@@ -1,0 +1,24 @@
+use odm::Model;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(collection = "animals", kind = "Cat")]
+struct Cat {
+    _id: i32,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(collection = "animals")]
+struct Plain {
+    _id: i32,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[serde(tag = "kind")]
+enum Animal {
+    Cat(Cat),
+    #[serde(untagged)]
+    Plain(Plain),
+}
+
+fn main() {}
