@@ -12,7 +12,8 @@ use crate::query::expression::Encoding;
 /// The handle of a [`Derived`](crate::Derived) field: a [`Field`] of the value's type, but for what changes it.
 ///
 /// Filters, sorts, indexes, projections and expressions take it as a field of the value's type: `b.slug.eq("x")`,
-/// `b.total.desc()`. Where a field is asked for by value it is `b.slug.field()`.
+/// `b.total.desc()`. Where a field is asked for by value it is `b.slug.field()`. A value that is an embedded document is
+/// asked for as a whole.
 pub struct DerivedField<R, D: Derivation>(Field<R, D::Value>);
 
 impl<R, D: Derivation> DerivedField<R, D> {
