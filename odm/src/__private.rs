@@ -11,8 +11,9 @@ pub use serde::Serializer;
 
 pub use crate::lifecycle::{
     Declare, Declared, Deletion, HookTable, Hooks, KindOf, Lifecycle, Literal, OfAny, OfArray,
-    OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe, Rule, Save, Timestamp, Version, Versions, checked,
-    deletion, stamp, stamp_with,
+    OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, OfMapOfMaps, OfMapOfMapsOfMaps, OfMapOfMapsOfUntyped,
+    OfMapOfUntyped, OfUntyped, Probe, Rule, Save, Timestamp, Version, Versions, checked, deletion, stamp,
+    stamp_with,
 };
 pub use crate::model::{
     Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyParse, KeyReader, KeyShow, Model, Newtype,
@@ -76,8 +77,11 @@ impl<T: Stored + Clone + Send + Sync + 'static> KeyBounds for T {}
 macro_rules! __probe {
     ($type:ty) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays};
-        (&&&&&$crate::__private::Probe::<$type>::NEW).declared()
+        use $crate::__private::{
+            OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, OfMapOfMaps, OfMapOfMapsOfMaps,
+            OfMapOfMapsOfUntyped, OfMapOfUntyped, OfUntyped,
+        };
+        (&&&&&&&&&&$crate::__private::Probe::<$type>::NEW).declared()
     }};
 }
 

@@ -49,7 +49,11 @@ pub use self::literal::Literal;
 pub(crate) use self::pipeline::write;
 pub use self::plan::Lifecycle;
 pub(crate) use self::plan::Plan;
-pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};
+pub(crate) use self::probe::Untyped;
+pub use self::probe::{
+    OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, OfMapOfMaps, OfMapOfMapsOfMaps,
+    OfMapOfMapsOfUntyped, OfMapOfUntyped, OfUntyped, Probe,
+};
 pub(crate) use self::ready::{After, Ready, Ruling, copied, rule};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;

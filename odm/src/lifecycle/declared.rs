@@ -17,6 +17,8 @@ use crate::schema::RelationDescriptor;
 pub enum Declared {
     /// A plain value.
     Nothing,
+    /// A value of any type, and so are the fields of documents in it.
+    Untyped,
     /// A reference to another document.
     Refers(RelationDescriptor),
     /// A value that is made of the fields beside it.
@@ -130,7 +132,7 @@ impl Declared {
     pub(crate) const fn is_plain(&self) -> bool {
         matches!(
             self,
-            Declared::Nothing | Declared::Refers(_) | Declared::Derived(_)
+            Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_)
         )
     }
 
@@ -208,7 +210,7 @@ impl Declared {
             }
             seen.push(declared);
             match declared {
-                Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => false,
+                Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_) => false,
                 Declared::Document { fields, check, .. } => {
                     check.is_some()
                         || fields

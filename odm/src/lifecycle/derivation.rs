@@ -464,7 +464,7 @@ fn holds_derived(declared: &'static Declared, above: &mut Vec<*const Declared>) 
     above.push(std::ptr::from_ref(declared));
     let holds = match declared {
         Declared::Derived(_) => true,
-        Declared::Nothing | Declared::Refers(_) => false,
+        Declared::Nothing | Declared::Untyped | Declared::Refers(_) => false,
         Declared::Document { fields, .. } => fields.iter().any(|field| holds_derived(field.nested(), above)),
         Declared::Array(inner) | Declared::Map(inner) => holds_derived(inner(), above),
         Declared::Variants { variants, .. } => variants

@@ -152,7 +152,7 @@ impl Place {
         if found.len() > before {
             return;
         }
-        let is_map = matches!(self.nested, Declared::Map(_))
+        let is_map = matches!(self.nested, Declared::Map(_) | Declared::Untyped)
             || self.rules.iter().any(|rule| matches!(rule, Rule::Values(_)));
         if is_map {
             found.push(Place {
@@ -165,6 +165,7 @@ impl Place {
     fn inner(&self, element: bool) -> Place {
         let mut inner = Place::root(match (self.nested, element) {
             (Declared::Array(inner), true) | (Declared::Map(inner), false) => inner(),
+            (Declared::Untyped, _) => self.nested,
             _ => Declared::nothing(),
         });
         inner.rules = self
@@ -203,8 +204,19 @@ impl Step<'_> {
                 if let Some(own) = fields.iter().find(|field| field.name == self.name) {
                     return found(Found::Field(own));
                 }
-                for flattened in fields.iter().filter(|field| field.name.is_empty()) {
+                let flattened = || fields.iter().filter(|field| field.name.is_empty());
+                for flattened in flattened() {
                     self.fields(flattened.nested(), found);
+                }
+                if is_field(fields, self.name) {
+                    return;
+                }
+                // What is no field is a key of the map that stands among the fields.
+                if let Some(inner) = flattened().find_map(|flattened| match flattened.nested() {
+                    Declared::Map(inner) => Some(inner),
+                    _ => None,
+                }) {
+                    found(Found::Content(inner()));
                 }
             }
             Declared::Variants {
@@ -227,6 +239,10 @@ impl Step<'_> {
                         ("", Declared::Nothing) if self.name != *tag => {
                             found(Found::Content(Declared::nothing()));
                         }
+                        ("", Declared::Map(inner)) if self.name != *tag => found(Found::Content(inner())),
+                        ("", Declared::Untyped) if self.name != *tag => {
+                            found(Found::Content(&Declared::Untyped));
+                        }
                         ("", inner) => self.fields(inner, found),
                         (content, inner) if content == self.name => found(Found::Content(inner)),
                         _ => {}
@@ -246,28 +262,59 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-/// What is declared of a field of a document, or of the values of a map.
-pub(super) fn inside(declared: &'static Declared, name: &str) -> &'static Declared {
+/// What is declared of a field of this document, or of this value of a map.
+pub(super) fn inside(declared: &'static Declared, name: &str, document: &RawDocument) -> Place {
+    let step = Step {
+        name,
+        variant: None,
+        above: "",
+        tags: Tags::Of(document),
+    };
+    let mut found = Vec::with_capacity(1);
+    Place::root(declared).step(&step, &mut found);
+    let first = found.into_iter().next();
+    first.unwrap_or_else(|| Place::root(Declared::nothing()))
+}
+
+/// The variant of the enum that this document is, or whose fields stand among its own, by the value of its tag.
+pub(super) fn variant(declared: &'static Declared, document: &RawDocument) -> Option<&'static Declare> {
     match declared {
-        Declared::Map(inner) => inner(),
-        declared => field(declared, name).map_or(Declared::nothing(), Declare::nested),
+        Declared::Variants { tag, variants, .. } => match document.get(tag) {
+            Ok(Some(RawBsonRef::String(name))) => variants.iter().find(|variant| variant.name == name),
+            _ => None,
+        },
+        Declared::Document { fields, .. } => {
+            let mut flattened = fields.iter().filter(|field| field.name.is_empty());
+            flattened.find_map(|flattened| variant(flattened.nested(), document))
+        }
+        _ => None,
     }
 }
 
-fn field(declared: &'static Declared, name: &str) -> Option<&'static Declare> {
+/// Whether one of the fields, or of those that stand among them, has this name.
+pub(super) fn is_field(fields: &[Declare], name: &str) -> bool {
+    fields.iter().any(|field| match field.name {
+        "" => is_inside(field.nested(), name),
+        own => own == name,
+    })
+}
+
+/// Whether a document of this type may have a field of this name.
+pub(super) fn is_inside(declared: &'static Declared, name: &str) -> bool {
     match declared {
-        Declared::Document { fields, .. } => {
-            let own = fields.iter().find(|field| field.name == name);
-            own.or_else(|| {
-                let mut flattened = fields.iter().filter(|field| field.name.is_empty());
-                flattened.find_map(|flattened| field(flattened.nested(), name))
-            })
-        }
+        Declared::Document { fields, .. } => is_field(fields, name),
         Declared::Variants {
-            content: "",
+            tag,
+            content,
             variants,
-            ..
-        } => variants.iter().find_map(|variant| field(variant.nested(), name)),
-        _ => None,
+        } => {
+            let mut variants = variants.iter();
+            *tag == name
+                || match *content {
+                    "" => variants.any(|variant| is_inside(variant.nested(), name)),
+                    content => content == name,
+                }
+        }
+        _ => false,
     }
 }

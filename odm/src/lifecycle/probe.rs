@@ -5,8 +5,34 @@ use std::marker::PhantomData;
 use super::declared::Declared;
 use crate::model::{ArrayType, FieldType, MapType};
 
+/// A value of BSON of which no type says what is in it.
+pub trait Untyped {
+    /// What is declared of it.
+    const UNTYPED: &'static Declared;
+}
+
+impl Untyped for bson::Bson {
+    const UNTYPED: &'static Declared = &Declared::Untyped;
+}
+
+impl Untyped for bson::RawBson {
+    const UNTYPED: &'static Declared = &Declared::Untyped;
+}
+
+impl Untyped for bson::Document {
+    const UNTYPED: &'static Declared = &Declared::Map(|| &Declared::Untyped);
+}
+
+impl Untyped for bson::RawDocumentBuf {
+    const UNTYPED: &'static Declared = &Declared::Map(|| &Declared::Untyped);
+}
+
+impl<T: Untyped> Untyped for Option<T> {
+    const UNTYPED: &'static Declared = T::UNTYPED;
+}
+
 /// Asks a type what it declares, by method resolution: the most telling of the traits below that it has answers
-/// `(&&&&&Probe::<T>::NEW).declared()`. A trait bound could not, because the elements of an array may be of any type.
+/// `(&&&&&&&&&&Probe::<T>::NEW).declared()`. A trait bound could not, because the elements of an array may be of any type.
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
@@ -35,6 +61,21 @@ macro_rules! probes {
 }
 
 probes! {
+    OfUntyped: &&&&&&&&&Probe<T>, [T: Untyped] => T::UNTYPED;
+    OfMapOfUntyped: &&&&&&&&Probe<T>, [T: MapType<Value: Untyped>] =>
+        const { &Declared::Map(|| <T::Value as Untyped>::UNTYPED) };
+    OfMapOfMapsOfUntyped: &&&&&&&Probe<T>, [T: MapType<Value: MapType<Value: Untyped>>] =>
+        const { &Declared::Map(|| const { &Declared::Map(|| <<T::Value as MapType>::Value as Untyped>::UNTYPED) }) };
+    OfMapOfMapsOfMaps: &&&&&&Probe<T>, [T: MapType<Value: MapType<Value: MapType<Value: FieldType>>>] =>
+        const {
+            &Declared::Map(|| const {
+                &Declared::Map(|| const {
+                    &Declared::Map(<<<T::Value as MapType>::Value as MapType>::Value as FieldType>::declared)
+                })
+            })
+        };
+    OfMapOfMaps: &&&&&Probe<T>, [T: MapType<Value: MapType<Value: FieldType>>] =>
+        const { &Declared::Map(|| const { &Declared::Map(<<T::Value as MapType>::Value as FieldType>::declared) }) };
     OfMapOfArrays: &&&&Probe<T>, [T: MapType<Value: ArrayType<Item: FieldType>>] =>
         const { &Declared::Map(|| const { &Declared::Array(<<T::Value as ArrayType>::Item as FieldType>::declared) }) };
     OfArrayOfArrays: &&&Probe<T>, [T: ArrayType<Item: ArrayType<Item: FieldType>>] =>

@@ -22,7 +22,7 @@ fn nested(declared: &'static Declared, above: &mut Vec<&'static Declared>) -> Do
     }
     above.push(declared);
     let schema = match declared {
-        Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => Document::new(),
+        Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_) => Document::new(),
         Declared::Document { fields, .. } => document(fields, above),
         Declared::Array(inner) => wrap("items", nested(inner(), above)),
         Declared::Map(inner) => wrap("additionalProperties", nested(inner(), above)),

@@ -3,6 +3,7 @@
 use bson::{RawBsonRef, RawDocument};
 
 use super::declared::{Check, Declare, Declared};
+use super::place;
 use super::rule::Rule;
 use super::violation::{self, Message, Violation};
 use crate::error::{Error, ErrorKind, Result};
@@ -168,7 +169,18 @@ impl Validator {
         for flattened in fields.iter().filter(|field| field.name.is_empty()) {
             match flattened.nested() {
                 // Its keys stand among the fields.
-                Declared::Map(_) => {}
+                Declared::Map(inner) => {
+                    let inner = inner();
+                    if inner.is_plain() {
+                        continue;
+                    }
+                    for element in document {
+                        let (name, value) = element.map_err(malformed)?;
+                        if !place::is_field(fields, name.as_str()) {
+                            self.within(name.as_str(), |this| this.node(inner, value))?;
+                        }
+                    }
+                }
                 nested => self.node(nested, RawBsonRef::Document(document))?,
             }
         }

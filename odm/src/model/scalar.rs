@@ -12,7 +12,7 @@ use super::id::Id;
 use super::key::IdType;
 use super::kind::{ArrayType, Date, MapKey, MapType, Numeric, Ordered, Text};
 use super::lazy::Lazy;
-use crate::lifecycle::Declared;
+use crate::lifecycle::{Declared, Untyped};
 
 /// A type that is one plain value: its handle is a [`Field`].
 macro_rules! plain {
@@ -73,11 +73,27 @@ values! {
     bson::Binary: Ordered IdType;
     bson::Regex: ;
     bson::JavaScriptCodeWithScope: ;
+    bson::RawArrayBuf: ;
+}
+
+/// The types of values that no type says anything of.
+macro_rules! untyped {
+    ($($type:ty: $($kind:ident)*;)*) => {$(
+        impl FieldType for $type {
+            type Handle<R> = Field<R, $type>;
+            type Optional<R> = Field<R, Option<$type>>;
+
+            const DECLARED: &'static Declared = <$type as Untyped>::UNTYPED;
+        }
+        $(impl $kind for $type {})*
+    )*};
+}
+
+untyped! {
     bson::Bson: Ordered Numeric Text Date IdType;
     bson::RawBson: Ordered Numeric Text Date IdType;
     bson::Document: IdType;
     bson::RawDocumentBuf: IdType;
-    bson::RawArrayBuf: ;
 }
 
 /// Integers and what they hold, of which no more can be stored than 64 bits with a sign.

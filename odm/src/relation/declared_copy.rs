@@ -171,7 +171,7 @@ impl Search {
         self.above.push(here);
         let before = self.found.all.len();
         match declared {
-            Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => {}
+            Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_) => {}
             Declared::Document { fields, copy, .. } => {
                 if let Some(copy) = copy {
                     self.add(copy());

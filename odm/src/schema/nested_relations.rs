@@ -104,7 +104,7 @@ impl Search {
             return;
         }
         match declared {
-            Declared::Nothing | Declared::Derived(_) => {}
+            Declared::Nothing | Declared::Untyped | Declared::Derived(_) => {}
             Declared::Refers(relation) => self.add(relation),
             Declared::Document { fields, .. } => {
                 self.above.push(declared);

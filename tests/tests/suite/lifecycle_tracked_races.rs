@@ -245,7 +245,7 @@ async fn a_part_of_what_is_null_or_another_kind_is_a_conflict(db: &Db) {
         let put = |o: &mut Order| o.free = other.clone();
         let part = |o: &mut Order| o.free = Bson::Document(doc! {"a": {"b": 2}});
         let (saved, stored) = race(&orders, Order::new(), put, part).await;
-        conflicts(saved, "free");
+        conflicts(saved, "free.a");
         assert_eq!(stored.free, other);
     }
 }

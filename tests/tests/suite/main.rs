@@ -161,6 +161,7 @@ mod lifecycle_rules;
 mod lifecycle_sums;
 mod lifecycle_times;
 mod lifecycle_tracked;
+mod lifecycle_tracked_parts;
 mod lifecycle_tracked_races;
 mod lifecycle_variants;
 mod lifecycle_versions;

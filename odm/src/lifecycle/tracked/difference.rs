@@ -2,15 +2,15 @@
 
 use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::edit::{Edit, Merge, is_same, parts, values};
+use super::edit::{Edit, Merge, is_same, only_name, parts, values};
 use super::guard::{self, Guard, Must};
 use super::number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::declared::{Declare, Declared, Save};
-use crate::lifecycle::place::{Place, Tags};
+use crate::lifecycle::place::{self, Place};
 use crate::lifecycle::validator::malformed;
 use crate::model::{Path, Segment};
-use crate::query::update::{Action, Change, raw_path};
+use crate::query::update::{Action, Change};
 
 /// What makes one document the other.
 pub(super) struct Difference {
@@ -24,8 +24,6 @@ pub(super) struct Difference {
     own: Vec<&'static str>,
     /// Why no update can make all of it, and the field.
     refusal: Option<(&'static str, String)>,
-    /// The variant that the new document is of.
-    variant: Option<&'static &'static str>,
 }
 
 const UNREACHABLE: &str = "a field whose name is empty, begins with `$` or holds a dot cannot be saved by its path; save \
@@ -49,7 +47,6 @@ impl Difference {
             declared,
             own,
             refusal: None,
-            variant: variant(declared, &new),
         };
         match unreachable(old, &new)? {
             Some(name) => difference.refusal = Some((UNREACHABLE, name)),
@@ -100,11 +97,21 @@ impl Difference {
                 match (path, name.as_str()) {
                     ("", "_id") => self.refusal = Some((ID, "_id".to_owned())),
                     ("", own) if self.own.contains(&own) => self.refusal = Some((OWN, own.to_owned())),
-                    (_, name) => self.value(joined(path, name), was, is)?,
+                    (_, name) if is_of_other_variant(declared, name, old, new) => {
+                        self.edits.push(Edit::anyhow(joined(path, name), is));
+                    }
+                    (_, name) => {
+                        let place = place::inside(declared, name, old);
+                        self.value(&place, joined(path, name), was, is)?;
+                    }
                 }
             }
         }
         if self.edits.len() == before {
+            if changed.is_empty() && !path.is_empty() && is_untyped(declared) && old != new {
+                // The same fields in another order.
+                self.whole(declared, path.to_owned(), old, new);
+            }
             return Ok(());
         }
         if !path.is_empty() {
@@ -136,10 +143,14 @@ impl Difference {
                 ..
             } => {
                 let is_there = |document: &RawDocument, name| matches!(document.get(name), Ok(Some(_)));
-                let was = fields.iter().find(|field| is_there(old, field.name));
+                // Of variants without fields of their own nothing is declared.
+                let was = only_name(old).or_else(|| {
+                    let was = fields.iter().find(|field| is_there(old, field.name));
+                    was.map(|was| was.name)
+                });
                 let now = fields.iter().filter(|field| is_there(new, field.name));
                 match was {
-                    Some(was) => self.guard(joined(path, was.name), Must::BeThere),
+                    Some(was) => self.guard(joined(path, was), Must::BeThere),
                     None => now.for_each(|now| self.guard(joined(path, now.name), Must::Be(None))),
                 }
             }
@@ -167,14 +178,12 @@ impl Difference {
     /// The edit of one value, or those of its parts.
     fn value(
         &mut self,
+        place: &Place,
         path: String,
         old: Option<RawBsonRef<'_>>,
         new: Option<RawBsonRef<'_>>,
     ) -> Result<()> {
-        let places = Place::all(self.declared, &self.path(&path), Tags::Unknown);
-        let place = places.into_iter().next();
-        let save = place.as_ref().map_or(Save::Replace, |place| place.save);
-        let nested = place.map_or(Declared::nothing(), |place| place.nested);
+        let (save, nested) = (place.save, place.nested);
         let is_nothing = |value: Option<RawBsonRef<'_>>| matches!(value, None | Some(RawBsonRef::Null));
         let is_number = |value: Option<RawBsonRef<'_>>| value.and_then(number::zero_like).is_some();
         let is_array = |value: Option<RawBsonRef<'_>>| matches!(value, Some(RawBsonRef::Array(_)));
@@ -247,13 +256,26 @@ impl Difference {
         new: &RawDocument,
     ) -> Result<()> {
         if unreachable(old, new)?.is_some() {
-            let whole = |document| Some(RawBsonRef::Document(document));
-            let merge = Merge::Fields(declared);
-            let edit = Edit::merged(path, whole(old), whole(new), None, merge);
-            self.edits.push(edit);
+            self.whole(declared, path, old, new);
+            return Ok(());
+        }
+        if has_unknown_fields(declared, old) {
+            // One value, beside the name of its variant.
+            self.guard(path.clone(), Must::BeDocument);
+            self.variants(declared, &path, &[], (old, new))?;
+            self.edits
+                .push(Edit::anyhow(path, Some(RawBsonRef::Document(new))));
             return Ok(());
         }
         self.fields(declared, &path, old, new)
+    }
+
+    /// The whole document, if nobody else has changed it; else with what they made of it.
+    fn whole(&mut self, declared: &'static Declared, path: String, old: &RawDocument, new: &RawDocument) {
+        let whole = |document| Some(RawBsonRef::Document(document));
+        let merge = Merge::Fields(declared);
+        self.edits
+            .push(Edit::merged(path, whole(old), whole(new), None, merge));
     }
 
     pub(super) fn change(&self, path: &str, action: Action) -> Change {
@@ -263,24 +285,65 @@ impl Difference {
         }
     }
 
+    /// The path, with the variants that the new document is of on its way.
     fn path(&self, path: &str) -> Path {
-        match self.variant {
-            None => raw_path(path),
-            Some(name) => Path::root().of_variant(name).then(Segment::Key(path.into())),
+        let (mut declared, mut document) = (self.declared, Some(&*self.new));
+        let mut whole = Path::root();
+        for name in path.split('.') {
+            let Some(inside) = document else {
+                whole = whole.then(Segment::Key(name.into()));
+                continue;
+            };
+            if let Some(variant) = place::variant(declared, inside) {
+                whole = whole.of_variant(&variant.name);
+            }
+            whole = whole.then(Segment::Key(name.into()));
+            declared = place::inside(declared, name, inside).nested;
+            document = match inside.get(name) {
+                Ok(Some(RawBsonRef::Document(inner))) => Some(inner),
+                _ => None,
+            };
         }
+        whole
     }
 }
 
-/// The variant of a document that is an enum's.
-fn variant(declared: &'static Declared, document: &RawDocument) -> Option<&'static &'static str> {
-    let Declared::Variants { tag, variants, .. } = declared else {
-        return None;
-    };
-    let named = |name: &str| variants.iter().find(|variant| variant.name == name);
-    match document.get(tag) {
-        Ok(Some(RawBsonRef::String(name))) => named(name).map(|variant| &variant.name),
-        _ => None,
+/// Whether a field is one of an enum, which the documents are or whose fields stand among theirs, that is of another
+/// variant in each.
+fn is_of_other_variant(
+    declared: &'static Declared,
+    name: &str,
+    old: &RawDocument,
+    new: &RawDocument,
+) -> bool {
+    match declared {
+        Declared::Variants { tag, .. } => {
+            let tags = [old, new].map(|document| document.get(tag).ok().flatten());
+            !is_same(tags[0], tags[1]) && place::is_inside(declared, name)
+        }
+        Declared::Document { fields, .. } => {
+            let is_own = fields.iter().any(|field| field.name == name);
+            let mut flattened = fields.iter().filter(|field| field.name.is_empty());
+            !is_own && flattened.any(|flattened| is_of_other_variant(flattened.nested(), name, old, new))
+        }
+        _ => false,
     }
+}
+
+/// Whether it is a document of any values, whose order is a part of it.
+fn is_untyped(declared: &'static Declared) -> bool {
+    match declared {
+        Declared::Untyped => true,
+        Declared::Map(inner) => matches!(inner(), Declared::Untyped),
+        _ => false,
+    }
+}
+
+/// Whether nothing is known of the fields that stand beside the name of the variant.
+fn has_unknown_fields(declared: &'static Declared, document: &RawDocument) -> bool {
+    let is_beside = matches!(declared, Declared::Variants { content: "", .. });
+    let is_unknown = |nested: &Declared| nested.is_plain() && !matches!(nested, Declared::Untyped);
+    is_beside && place::variant(declared, document).is_none_or(|variant| is_unknown(variant.nested()))
 }
 
 /// A name that differs between the documents and cannot be a part of a path.

@@ -345,14 +345,14 @@ fn fields(
             continue;
         }
         let Some(after) = after else { continue };
-        let nested = place::inside(declared, name.as_str());
+        let nested = place::inside(declared, name.as_str(), old).nested;
         match before.and_then(|before| parts(nested, before, after)) {
             None => merged.append(name, after),
             Some((before, after)) => {
                 let RawBsonRef::Document(value) = value else {
                     return Ok(None);
                 };
-                if nested.is_choice() && variant(value) != variant(before) {
+                if !is_one_variant(nested, value, before) {
                     return Ok(None);
                 }
                 match fields(nested, before, after, value)? {
@@ -368,7 +368,7 @@ fn fields(
         if is_same(before, Some(value)) || stored.get(name).map_err(malformed)?.is_some() {
             continue;
         }
-        let nested = place::inside(declared, name.as_str());
+        let nested = place::inside(declared, name.as_str(), old).nested;
         if before.is_some_and(|before| parts(nested, before, value).is_some()) {
             return Ok(None);
         }
@@ -386,20 +386,34 @@ pub(super) fn parts<'d>(
     let (RawBsonRef::Document(old), RawBsonRef::Document(new)) = (old, new) else {
         return None;
     };
+    let has_parts = match declared {
+        Declared::Map(_) | Declared::Untyped | Declared::Document { .. } => true,
+        // Where nothing names a variant, it is one without a tag.
+        Declared::Variants { tag, .. } => tag_of(tag, old).is_some(),
+        _ => false,
+    };
+    (has_parts && is_one_variant(declared, old, new)).then_some((old, new))
+}
+
+/// Whether two documents of this type are the same variant of it, if it is an enum.
+fn is_one_variant(declared: &'static Declared, one: &RawDocument, other: &RawDocument) -> bool {
     match declared {
-        Declared::Map(_) => Some((old, new)),
-        Declared::Document { .. } if declared.is_choice() => {
-            let name = variant(old).filter(|name| variant(new) == Some(name))?;
-            let inner = place::inside(declared, name);
-            parts(inner, old.get(name).ok()??, new.get(name).ok()??).map(|_| (old, new))
-        }
-        Declared::Document { .. } => Some((old, new)),
+        Declared::Variants { tag, .. } => tag_of(tag, one) == tag_of(tag, other),
+        declared if declared.is_choice() => only_name(one).is_some() && only_name(one) == only_name(other),
+        _ => true,
+    }
+}
+
+/// The name of a variant.
+fn tag_of<'d>(tag: &str, document: &'d RawDocument) -> Option<&'d str> {
+    match document.get(tag) {
+        Ok(Some(RawBsonRef::String(name))) => Some(name),
         _ => None,
     }
 }
 
 /// The name of the only field.
-pub(super) fn variant(document: &RawDocument) -> Option<&str> {
+pub(super) fn only_name(document: &RawDocument) -> Option<&str> {
     let mut names = document
         .iter()
         .map(|element| element.map(|(name, _)| name.as_str()));
