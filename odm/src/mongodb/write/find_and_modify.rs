@@ -1,6 +1,7 @@
 //! Changes of one document that give it back.
 
-use bson::{Bson, RawDocumentBuf};
+use ::mongodb::error::{Error as DriverError, ErrorKind as DriverKind};
+use bson::{Bson, RawBsonRef, RawDocumentBuf};
 
 use super::super::{Attempt, MongoBackend, SharedSession, document, limit};
 use super::{modifications, size};
@@ -43,10 +44,11 @@ pub(in crate::mongodb) async fn find_and_modify(
             options.max_time = max_time;
             $(options.$name = $value;)*
             let action = $action.with_options(options);
-            match session {
-                None => action.await?,
-                Some(session) => action.session(&mut *session.lock().await).await?,
-            }
+            let done = match session {
+                None => action.await,
+                Some(session) => action.session(&mut *session.lock().await).await,
+            };
+            done.or_else(unread)?
         }};
     }
     let upsert = change.upsert.then_some(true);
@@ -72,4 +74,25 @@ pub(in crate::mongodb) async fn find_and_modify(
         }
     };
     Ok(Response::Document(found))
+}
+
+/// The document of an answer that the driver did not read, because it holds text that is not UTF-8: the change was made.
+fn unread(error: DriverError) -> Result<Option<RawDocumentBuf>, DriverError> {
+    let answer = match error.kind.as_ref() {
+        DriverKind::InvalidResponse { .. } => error.server_response(),
+        _ => None,
+    };
+    let is_done = |answer: &&RawDocumentBuf| {
+        let is_ok = match answer.get("ok") {
+            Ok(Some(RawBsonRef::Double(ok))) => ok == 1.0,
+            Ok(Some(RawBsonRef::Int32(ok))) => ok == 1,
+            _ => false,
+        };
+        is_ok && matches!(answer.get("writeConcernError"), Ok(None))
+    };
+    match answer.filter(is_done).map(|answer| answer.get("value")) {
+        Some(Ok(Some(RawBsonRef::Document(document)))) => Ok(Some(document.to_owned())),
+        Some(Ok(Some(RawBsonRef::Null))) => Ok(None),
+        _ => Err(error),
+    }
 }
