@@ -427,6 +427,17 @@ impl Error {
         self.with(|inner| inner.notes.push((name, note.to_string())))
     }
 
+    /// Says which document was to be written, if that is known, be it from the message, and was not said before.
+    pub(crate) fn of_document(self, id: Option<Bson>) -> Error {
+        if self.id().is_some() {
+            return self;
+        }
+        match id.or_else(|| named_id(self.message())) {
+            Some(id) => self.with_id(id),
+            None => self,
+        }
+    }
+
     /// The failure of a batch of writes: the first failed write's error, with what happened of the others.
     pub(crate) fn of_batch(partial: PartialWrite) -> Error {
         let first = partial.errors.first().map(|first| first.error.clone());
@@ -464,6 +475,18 @@ impl Error {
     pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.with(|inner| inner.source = Some(Arc::new(source)))
     }
+}
+
+/// The `_id` that MongoDB names in the message of a failed update, where its type shows: `.. for document {_id: "x"}`.
+fn named_id(message: &str) -> Option<Bson> {
+    let shown = message.split_once("{_id: ")?.1;
+    if let Some(hex) = shown.strip_prefix("ObjectId('") {
+        return bson::oid::ObjectId::parse_str(hex.get(..24)?)
+            .ok()
+            .map(Bson::from);
+    }
+    let (text, rest) = shown.strip_prefix('"')?.split_once('"')?;
+    rest.starts_with('}').then(|| text.into())
 }
 
 impl fmt::Display for Error {

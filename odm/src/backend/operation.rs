@@ -10,7 +10,7 @@ mod write;
 
 use std::time::Duration;
 
-use bson::{RawBson, RawDocumentBuf};
+use bson::{Bson, RawBson, RawBsonRef, RawDocumentBuf};
 
 pub use self::collection::{
     CollectionOptions, CreateCollection, DropCollection, ModifyCollection, RenameCollection,
@@ -198,6 +198,32 @@ impl Operation {
             | Operation::RunCommand(_)
             | Operation::Repair(_) => true,
         }
+    }
+
+    /// The `_id` of the only document that it updates or deletes, where its filter says it.
+    pub(crate) fn written_id(&self) -> Option<Bson> {
+        let filter = match self {
+            Operation::FindAndModify(change) => &change.filter,
+            Operation::Update(update) => match update.statements.as_slice() {
+                [only] => &only.filter,
+                _ => return None,
+            },
+            Operation::Delete(delete) => match delete.statements.as_slice() {
+                [only] => &only.filter,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let id = match filter.get("_id").ok()?? {
+            RawBsonRef::Document(condition) => match condition.iter().next() {
+                Some(Ok((name, value))) if name.as_str() == "$eq" => value,
+                Some(Ok((name, _))) if name.as_str().starts_with('$') => return None,
+                _ => RawBsonRef::Document(condition),
+            },
+            RawBsonRef::RegularExpression(_) => return None,
+            id => id,
+        };
+        Bson::try_from(id).ok()
     }
 
     /// The collection the operation is about, if it is about one.

@@ -127,8 +127,14 @@ impl Target {
     /// Executes an operation; errors say where they come from.
     pub(crate) fn execute(&self, operation: Operation) -> impl Future<Output = Result<Answer>> + Send + '_ {
         let name = operation.name();
+        let id = operation.written_id();
         let executing = self.0.executor.execute(operation);
-        async move { executing.await.map_err(|error| self.explain(error, name)) }
+        async move {
+            match executing.await {
+                Ok(answer) => Ok(answer.of_document(id)),
+                Err(error) => Err(self.explain(error.of_document(id), name)),
+            }
+        }
     }
 
     /// What writes go through; none where the model declares nothing.

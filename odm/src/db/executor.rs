@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bson::{DateTime, RawBson, RawDocumentBuf};
+use bson::{Bson, DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
@@ -155,6 +155,16 @@ impl Answer {
             Response::Done => Ok(()),
             other => Err(unexpected(self.operation, self.backend, &other)),
         }
+    }
+
+    /// The same; failures of its only write say which document that is.
+    pub(crate) fn of_document(mut self, id: Option<Bson>) -> Answer {
+        if let Response::Write(result) = &mut self.response {
+            for (_, error) in &mut result.errors {
+                *error = error.clone().of_document(id.clone());
+            }
+        }
+        self
     }
 
     /// The outcome, if it is that of writes.
