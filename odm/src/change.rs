@@ -355,7 +355,7 @@ fn decode_event<D: Record>(event: &RawDocument) -> Result<ChangeEvent<D>> {
     let key = || -> Result<D::Key> {
         match document(event, "documentKey").and_then(|key| get(key, "_id")) {
             Some(id) => D::read_key(id).map_err(|error| {
-                let id = codec::decode_value(id).unwrap_or(Bson::Null);
+                let id = codec::decode_untyped_value(id).unwrap_or(Bson::Null);
                 error.with_path("_id").with_id(id)
             }),
             None => Err(missing("documentKey")),

@@ -15,11 +15,13 @@ mod untyped;
 
 pub use self::raw::Raw;
 pub(crate) use self::shape::check_depth;
-use self::unfit::Unfit;
-pub(crate) use self::untyped::{decode_untyped, encode_untyped};
+pub(crate) use self::unfit::kind_name;
+use self::unfit::{Unfit, Words};
+pub(crate) use self::untyped::{decode_untyped, decode_untyped_value, encode_untyped};
 
 use std::cell::Cell;
 
+use bson::spec::ElementType;
 use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -117,7 +119,10 @@ pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Re
     match decode::decode(bytes) {
         Ok(value) => return Ok(value),
         Err(Unfit::Left | Unfit::Rare) => {}
-        Err(Unfit::Refused) => return Err(named(refused(&trace::own_decode::<T>(bytes).0), document)),
+        Err(Unfit::Refused) => {
+            let (path, words) = trace::own_decode::<T>(bytes);
+            return Err(named(refused(words, &path), document));
+        }
     }
     decode_by_bson(bytes, |path| path).map_err(|error| named(error, document))
 }
@@ -129,14 +134,32 @@ fn decode_by_bson<T: DeserializeOwned>(bytes: &[u8], inside: fn(&str) -> &str) -
         let (path, words) = trace::own_decode::<T>(bytes);
         match words.has_other_names {
             true => words.error(ErrorKind::Decode, NO_TYPE, inside(&path)),
-            false => decode_error(error, inside(&trace::decode_path::<T>(bytes))),
+            false => {
+                let path = trace::decode_path::<T>(bytes);
+                let kind = RawDocument::from_bytes(bytes)
+                    .ok()
+                    .and_then(|whole| kind_at(whole, &path));
+                decode_error(error, kind, inside(&path))
+            }
         }
     })
+}
+
+/// The type of the value at a dotted path.
+fn kind_at(document: &RawDocument, path: &str) -> Option<ElementType> {
+    let whole = RawBsonRef::Document(document);
+    let found = path.split('.').try_fold(whole, |value, segment| match value {
+        RawBsonRef::Document(document) => document.get(segment).ok().flatten(),
+        RawBsonRef::Array(array) => array.get(segment.parse().ok()?).ok().flatten(),
+        _ => None,
+    });
+    found.map(|value| value.element_type())
 }
 
 /// What an encoding error says that nobody words.
 const NO_FIT: &str = "the value does not fit BSON";
 const NO_TYPE: &str = "the stored document does not fit the type";
+const NO_UTF_8: &str = "the text is not UTF-8";
 
 /// A map's key as the name of its field.
 ///
@@ -155,10 +178,11 @@ fn named(error: Error, document: &RawDocument) -> Error {
     }
 }
 
-/// The error of a value that only its extended JSON would make fit.
-fn refused(path: &str) -> Error {
-    let error = Error::new(ErrorKind::Decode, NO_TYPE);
-    with_path(error, path).with_source(Unfit::Refused)
+/// The error of a value that is of another kind, though it might be made fit.
+fn refused(words: Words, path: &str) -> Error {
+    words
+        .error(ErrorKind::Decode, NO_TYPE, path)
+        .with_source(Unfit::Refused)
 }
 
 /// Decodes one value.
@@ -172,8 +196,8 @@ pub(crate) fn decode_value<T: DeserializeOwned>(value: RawBsonRef<'_>) -> Result
         Ok(Lone { v }) => return Ok(v),
         Err(Unfit::Left | Unfit::Rare) => {}
         Err(Unfit::Refused) => {
-            let (path, _) = trace::own_decode::<Lone<T>>(document.as_bytes());
-            return Err(refused(inner(&path)));
+            let (path, words) = trace::own_decode::<Lone<T>>(document.as_bytes());
+            return Err(refused(words, inner(&path)));
         }
     }
     decode_by_bson(document.as_bytes(), inner).map(|Lone { v }| v)
@@ -230,15 +254,27 @@ fn encode_error(error: bson::error::Error, path: &str) -> Error {
     with_path(Error::new(ErrorKind::Encode, message), path).with_source(error)
 }
 
-fn decode_error(error: bson::error::Error, path: &str) -> Error {
-    let message = text(&error, NO_TYPE);
+fn decode_error(error: bson::error::Error, kind: Option<ElementType>, path: &str) -> Error {
+    let mut message = text(&error, NO_TYPE);
+    // Serde sees most types of BSON as maps, and names none.
+    let seen = message
+        .strip_prefix("invalid type: ")
+        .and_then(|words| words.split_once(", expected "));
+    if let (Some((seen @ ("map" | "sequence" | "unit value" | "byte array"), expected)), Some(kind)) =
+        (seen, kind)
+        && (seen, kind) != ("map", ElementType::EmbeddedDocument)
+    {
+        let name = unfit::kind_name(kind as u8);
+        message = format!("invalid type: {name}, expected {expected}").into();
+    }
     with_path(Error::new(ErrorKind::Decode, message), path).with_source(error)
 }
 
 fn text(error: &bson::error::Error, otherwise: &'static str) -> std::borrow::Cow<'static, str> {
-    match &error.message {
-        Some(message) => message.clone().into(),
-        None => otherwise.into(),
+    match (&error.message, &error.kind) {
+        (Some(message), _) => message.clone().into(),
+        (None, bson::error::ErrorKind::Utf8Encoding { .. }) => NO_UTF_8.into(),
+        (None, _) => otherwise.into(),
     }
 }
 
@@ -254,7 +290,7 @@ mod names;
 
 #[cfg(test)]
 mod tests {
-    use bson::{rawdoc, spec::ElementType};
+    use bson::rawdoc;
 
     use super::*;
 

@@ -8,7 +8,6 @@ use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use super::setters::{runs, setters};
 use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions, UpdateStatement, WriteResult};
-use crate::codec;
 use crate::collection::encode::Asked;
 use crate::collection::{Record, Target};
 use crate::error::{Error, ErrorKind, Result};
@@ -171,9 +170,7 @@ pub(super) fn check_single(
 
 /// The `_id`, in the way that the model reads it.
 pub(super) fn decode_key<D: Record>(target: &Target, operation: &'static str, id: RawBson) -> Result<D::Key> {
-    codec::decode_value(id.as_raw_bson_ref())
-        .and_then(|id| D::decode_key(&id))
-        .map_err(|error| target.explain(error.with_path("_id"), operation))
+    D::read_key(id.as_raw_bson_ref()).map_err(|error| target.explain(error.with_path("_id"), operation))
 }
 
 /// The error of a write that the backend says went well although there was nothing to write.

@@ -24,6 +24,31 @@ use super::unfit::{self, Unfit};
 
 /// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
 const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
+/// The visitor of an ObjectId, which takes text and bytes too.
+const OBJECT_ID_VISITOR: &str = "bson::de::serde::ObjectIdVisitor";
+/// Serde's visitor of an enum that is tagged inside, which takes arrays by position too.
+const TAGGED_VISITOR: &str = "::TaggedContentVisitor<";
+/// The fields by which the visitor of `Bson` takes a document for another value.
+const SHOWN: [&str; 18] = [
+    "$oid",
+    "$symbol",
+    "$numberInt",
+    "$numberLong",
+    "$numberDouble",
+    "$numberDecimal",
+    "$numberDecimalBytes",
+    "$binary",
+    "$uuid",
+    "$code",
+    "$scope",
+    "$timestamp",
+    "$regularExpression",
+    "$dbPointer",
+    "$date",
+    "$maxKey",
+    "$minKey",
+    "$undefined",
+];
 /// Where the visitors are that follow the path.
 const TRACE: &str = "serde_path_to_error::";
 /// What `bson` calls the types that its decoder treats apart.
@@ -114,7 +139,15 @@ impl<'de> Decoder<'de> {
             rest: elements,
             depth: self.depth + 1,
             value: None,
+            is_for_bson: false,
         })
+    }
+
+    fn array<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            ARRAY => visitor.visit_seq(self.elements()?),
+            _ => self.deserialize_any(visitor),
+        }
     }
 
     fn date<V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
@@ -151,6 +184,12 @@ fn makes_bson<V>() -> bool {
     name == BSON_VISITOR || (name.starts_with(TRACE) && name.contains(BSON_VISITOR))
 }
 
+/// Whether the visitor makes an ObjectId, be it in what follows the path.
+fn makes_object_id<V>() -> bool {
+    let name = type_name::<V>();
+    name == OBJECT_ID_VISITOR || (name.starts_with(TRACE) && name.contains(OBJECT_ID_VISITOR))
+}
+
 /// Whether the visitor is one of `bson`, be it in what follows the path.
 fn is_of_bson<V>() -> bool {
     type_name::<V>().starts_with("bson::") || makes_bson::<V>()
@@ -163,7 +202,14 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         match self.kind {
             0x01 => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
             STRING => visitor.visit_borrowed_str(self.text()?),
-            DOCUMENT => visitor.visit_map(self.elements()?),
+            DOCUMENT => {
+                let mut elements = self.elements()?;
+                elements.is_for_bson = makes_bson::<V>();
+                visitor.visit_map(elements)
+            }
+            ARRAY if type_name::<V>().contains(TAGGED_VISITOR) => {
+                Err(unfit::other_kind(self.kind, "a document"))
+            }
             ARRAY => visitor.visit_seq(self.elements()?),
             BINARY => match self.value {
                 // Of other subtypes the text in base64 is expected.
@@ -196,19 +242,36 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        if self.is_shown_as_document()
+        if (self.is_shown_as_document() || self.kind == ARRAY)
             && !name.starts_with('$')
             && !fields.iter().any(|field| field.starts_with('$'))
             && !is_of_bson::<V>()
         {
-            return Err(Unfit::Refused);
+            return Err(unfit::other_kind(self.kind, "a document"));
         }
         self.deserialize_any(visitor)
     }
 
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.array(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
+        self.array(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.array(visitor)
+    }
+
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if self.is_shown_as_document() && !is_of_bson::<V>() {
-            return Err(Unfit::Refused);
+            return Err(unfit::other_kind(self.kind, "a document"));
         }
         self.deserialize_any(visitor)
     }
@@ -223,6 +286,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.kind {
             OBJECT_ID => visitor.visit_borrowed_bytes(self.value),
+            kind if makes_object_id::<V>() => Err(unfit::other_kind(kind, "objectId")),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -263,7 +327,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool char str byte_buf unit unit_struct string identifier seq tuple tuple_struct
+        bool char str byte_buf unit unit_struct string identifier
         i8 i16 i32 i64 u8 u16 u32 u64 f32 f64
     }
 }
@@ -274,6 +338,8 @@ struct Elements<'de> {
     depth: usize,
     /// The value of the name that was given last.
     value: Option<Decoder<'de>>,
+    /// Whether they go to the visitor of `Bson`.
+    is_for_bson: bool,
 }
 
 impl<'de> Elements<'de> {
@@ -296,6 +362,12 @@ impl<'de> Elements<'de> {
         let Some((name, value)) = self.next()? else {
             return Ok(None);
         };
+        if self.is_for_bson
+            && name.starts_with(b"$")
+            && let Some(shown) = SHOWN.iter().find(|shown| shown.as_bytes() == name)
+        {
+            return Err(unfit::shows_another(shown));
+        }
         self.value = Some(value);
         Ok(Some(Name(name)))
     }
@@ -440,10 +512,13 @@ impl<'de> VariantAccess<'de> for Decoder<'de> {
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
-        self.deserialize_any(visitor)
+        self.array(visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value> {
+        if self.is_shown_as_document() || self.kind == ARRAY {
+            return Err(unfit::other_kind(self.kind, "a document"));
+        }
         self.deserialize_any(visitor)
     }
 }

@@ -15,8 +15,9 @@ pub(super) enum Unfit {
     Left,
     /// `bson` is asked for this value alone.
     Rare,
-    /// It is wrong, though `bson` might take it: a value of another kind where a document is expected, which it would
-    /// show as extended JSON; two fields of the same name, which it would write.
+    /// It is wrong, though `bson` might take it: a value of another kind, which it would show as extended JSON, read as
+    /// text or take apart by position; a document that looks like extended JSON; two fields of the same name, which it
+    /// would write.
     Refused,
 }
 
@@ -24,7 +25,7 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Unfit::Left | Unfit::Rare => "left to others",
-            Unfit::Refused => "a value of another kind is stored where a document is expected",
+            Unfit::Refused => "a value of another kind is stored than the type is stored as",
         })
     }
 }
@@ -118,6 +119,54 @@ pub(super) fn no_name() -> Unfit {
 pub(super) fn too_large() -> Unfit {
     said(&TOO_LARGE);
     Unfit::Left
+}
+
+/// The error of a value of another kind.
+#[cold]
+pub(super) fn other_kind(kind: u8, expected: &str) -> Unfit {
+    said(&format_args!(
+        "invalid type: {}, expected {expected}",
+        kind_name(kind)
+    ));
+    Unfit::Refused
+}
+
+/// The error of a document that would be read as what it shows.
+#[cold]
+pub(super) fn shows_another(name: &str) -> Unfit {
+    said(&format_args!(
+        "a document with a field `{name}` would be read as the value that it shows in extended JSON; `RawBson` and \
+         `RawDocumentBuf` take it as it is"
+    ));
+    Unfit::Refused
+}
+
+/// What BSON calls a type, as `$type` does.
+pub(crate) fn kind_name(kind: u8) -> &'static str {
+    match kind {
+        0x01 => "double",
+        0x02 => "string",
+        0x03 => "document",
+        0x04 => "array",
+        0x05 => "binData",
+        0x06 => "undefined",
+        0x07 => "objectId",
+        0x08 => "bool",
+        0x09 => "date",
+        0x0A => "null",
+        0x0B => "regex",
+        0x0C => "dbPointer",
+        0x0D => "javascript",
+        0x0E => "symbol",
+        0x0F => "javascriptWithScope",
+        0x10 => "int",
+        0x11 => "timestamp",
+        0x12 => "long",
+        0x13 => "decimal",
+        0x7F => "maxKey",
+        0xFF => "minKey",
+        _ => "unknown",
+    }
 }
 
 /// The error of two fields of a document that have the same name.

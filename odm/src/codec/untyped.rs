@@ -4,7 +4,7 @@ use bson::raw::RawIter;
 use bson::{Bson, Document, JavaScriptCodeWithScope, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::shape::{check_depth, check_document};
-use super::{encode_error, id_first};
+use super::{NO_UTF_8, encode_error, id_first, named, with_path};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Encodes a document, with `_id` as its first field.
@@ -20,8 +20,12 @@ pub(crate) fn encode_untyped(document: &Document) -> Result<RawDocumentBuf> {
 /// Decodes a document, whatever is in it.
 ///
 /// # Errors
-/// `Corrupt` for bytes that are no BSON.
+/// `Corrupt` for bytes that are no BSON, with the field and the `_id`.
 pub(crate) fn decode_untyped(document: &RawDocument) -> Result<Document> {
+    read_untyped(document).map_err(|error| named(error, document))
+}
+
+fn read_untyped(document: &RawDocument) -> Result<Document> {
     check_depth(document.as_bytes())?;
     let mut open = vec![Level {
         name: String::new(),
@@ -31,11 +35,19 @@ pub(crate) fn decode_untyped(document: &RawDocument) -> Result<Document> {
     while let Some(level) = open.last_mut() {
         match level.elements.next() {
             Some(element) => {
-                let element = element.map_err(malformed)?;
-                let (name, value) = (element.key().as_str(), element.value().map_err(malformed)?);
-                match Level::open(name, value) {
-                    Some(inner) => open.push(inner),
-                    None => level.made.add(name, Bson::try_from(value).map_err(malformed)?),
+                let element = match element {
+                    Ok(element) => element,
+                    Err(error) => return Err(broken(error, &open, "")),
+                };
+                let name = element.key().as_str();
+                let read = element.value().and_then(|value| match Level::open(name, value) {
+                    Some(inner) => Ok(Err(inner)),
+                    None => Bson::try_from(value).map(Ok),
+                });
+                match read {
+                    Ok(Ok(value)) => level.made.add(name, value),
+                    Ok(Err(inner)) => open.push(inner),
+                    Err(error) => return Err(broken(error, &open, name)),
                 }
             }
             None => match (open.pop(), open.last_mut()) {
@@ -48,8 +60,26 @@ pub(crate) fn decode_untyped(document: &RawDocument) -> Result<Document> {
     Ok(Document::new())
 }
 
-fn malformed(error: bson::error::Error) -> Error {
-    Error::new(ErrorKind::Corrupt, "malformed bson").with_source(error)
+/// Decodes a value, whatever it is.
+///
+/// # Errors
+/// `Corrupt` for bytes that are no BSON.
+pub(crate) fn decode_untyped_value(value: RawBsonRef<'_>) -> Result<Bson> {
+    let mut document = RawDocumentBuf::new();
+    document.append(bson::raw::cstr!("v"), value);
+    let mut decoded = decode_untyped(&document)?;
+    Ok(decoded.remove("v").unwrap_or(Bson::Null))
+}
+
+/// The error of a value with this name in what is being read.
+fn broken(error: bson::error::Error, open: &[Level<'_>], name: &str) -> Error {
+    let names = open.iter().map(|level| level.name.as_str()).chain([name]);
+    let path: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let message = match error.kind {
+        bson::error::ErrorKind::Utf8Encoding { .. } => NO_UTF_8,
+        _ => "malformed bson",
+    };
+    with_path(Error::new(ErrorKind::Corrupt, message), &path.join(".")).with_source(error)
 }
 
 /// A document or array that is being read.

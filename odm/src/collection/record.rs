@@ -1,5 +1,7 @@
 //! What a collection holds.
 
+mod key;
+
 use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -101,6 +103,7 @@ impl<M: Model> Record for M {
                 Some(upgraded) => read(&upgraded)?,
             },
         };
+        key::check(&value, document)?;
         if let Some(after_load) = M::AFTER_LOAD {
             after_load(&mut value)?;
         }
@@ -140,7 +143,10 @@ impl<M: Model> Record for M {
 
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
         if generated {
-            Self::decode_key(&key_of(encoded)?)
+            match encoded.get("_id") {
+                Ok(Some(id)) => Self::read_key(id),
+                Ok(None) | Err(_) => Self::read_key(RawBsonRef::Null),
+            }
         } else {
             Ok(self.key().clone())
         }
@@ -177,11 +183,14 @@ impl Record for Document {
     }
 
     fn read_key(key: RawBsonRef<'_>) -> Result<Bson> {
-        codec::decode_value(key)
+        codec::decode_untyped_value(key)
     }
 
     fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {
-        key_of(encoded)
+        match encoded.get("_id") {
+            Ok(Some(id)) => codec::decode_untyped_value(id),
+            Ok(None) | Err(_) => Ok(Bson::Null),
+        }
     }
 }
 
@@ -199,12 +208,5 @@ pub(crate) fn read_rest<D: Record, Q: DeserializeOwned>(document: &RawDocument) 
     match D::plan().and_then(|plan| plan.unmarked(document)) {
         Some(unmarked) => codec::decode_document(&unmarked),
         None => codec::decode_document(document),
-    }
-}
-
-fn key_of<K: DeserializeOwned>(encoded: &RawDocument) -> Result<K> {
-    match encoded.get("_id") {
-        Ok(Some(id)) => codec::decode_value(id),
-        Ok(None) | Err(_) => codec::decode_value(RawBsonRef::Null),
     }
 }

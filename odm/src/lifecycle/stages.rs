@@ -494,6 +494,6 @@ fn version_like(document: &RawDocumentBuf, name: &str, version: i64) -> RawBson 
 }
 
 fn literal(value: RawBson) -> Result<bson::Document> {
-    let value: bson::Bson = codec::decode_value(value.as_raw_bson_ref())?;
+    let value = codec::decode_untyped_value(value.as_raw_bson_ref())?;
     Ok(doc! { "$literal": value })
 }

@@ -313,6 +313,37 @@ fn the_visitor_of_bson_is_known_by_its_name() {
 }
 
 #[test]
+fn what_is_another_value_is_refused_and_not_left() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct One<T> {
+        v: T,
+    }
+    fn refused<T: DeserializeOwned>(value: impl Into<Bson>) {
+        let document = RawDocumentBuf::try_from(&doc! { "v": value.into() }).unwrap();
+        let decoded = super::decode::<One<T>>(document.as_bytes()).map(|_| ());
+        assert!(matches!(decoded, Err(Unfit::Refused)), "{document:?}");
+    }
+    let hex = "64b64b64b64b64b64b64b64b";
+    let bytes = |length| Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: vec![65; length],
+    };
+    refused::<ObjectId>(hex);
+    refused::<Wrapper>(hex);
+    refused::<Option<ObjectId>>(bytes(12));
+    refused::<Vec<ObjectId>>(vec![hex]);
+    refused::<ObjectId>(doc! { "$oid": hex });
+    refused::<Line>(vec![Bson::from("x"), DateTime::now().into()]);
+    refused::<Contact>(vec!["Phone", "1"]);
+    refused::<Payment>(doc! { "Card": ["x"] });
+    for shown in SHOWN {
+        refused::<Bson>(doc! { "a": 1, shown: hex });
+        refused::<Document>(doc! { "a": [{ shown: hex }] });
+        refused::<BTreeMap<String, Bson>>(doc! { "a": { shown: hex } });
+    }
+}
+
+#[test]
 fn damaged_bytes_are_left() {
     let order = order(Payment::Cash, Kind::Number(1));
     let good = bson::serialize_to_vec(&order).unwrap();
