@@ -29,6 +29,7 @@ pub mod money;
 mod numbered;
 pub mod outbox;
 pub mod outlier;
+mod own;
 pub mod period;
 pub mod queue;
 pub mod recent;

@@ -7,6 +7,7 @@ use super::Archive;
 use super::mark::{FIELD, Mark};
 use super::state::{delete_unchanged, is_same};
 use super::transfer::{same_ids, with_id};
+use crate::own;
 
 /// How many archived documents are looked up at a time.
 const BATCH: usize = 100;
@@ -28,7 +29,7 @@ impl<M: Model> Archive<M> {
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<ArchiveProblem>> {
         let mut problems = Vec::new();
-        let mut archived = self.archived.raw().find_all().stream();
+        let mut archived = own::find(&self.archived, Document::new()).stream();
         while let Some((_, found)) = self.next_doubled(&mut archived).await? {
             problems.extend(found);
         }
@@ -43,7 +44,7 @@ impl<M: Model> Archive<M> {
     /// Those of the database; run again, it goes on.
     pub async fn repair(&self) -> Result<Vec<ArchiveProblem>> {
         let mut repaired = Vec::new();
-        let mut archived = self.archived.raw().find_all().stream();
+        let mut archived = own::find(&self.archived, Document::new()).stream();
         while let Some((copies, found)) = self.next_doubled(&mut archived).await? {
             if !copies.is_empty() {
                 self.take_away(&copies).await?;
@@ -51,11 +52,11 @@ impl<M: Model> Archive<M> {
             repaired.extend(found);
         }
         for side in [self.live.raw(), self.archived.raw()] {
-            let (marked, off) = (
-                doc! { FIELD: { "$exists": true } },
-                doc! { "$unset": { FIELD: 1 } },
-            );
-            side.update_many(marked, off).await?;
+            let mut marked = doc! { FIELD: { "$exists": true } };
+            if let Some(kind) = M::DESCRIPTOR.kind {
+                marked.insert(kind.tag, kind.name);
+            }
+            side.update_many(marked, doc! { "$unset": { FIELD: 1 } }).await?;
         }
         Ok(repaired)
     }
@@ -88,7 +89,8 @@ impl<M: Model> Archive<M> {
         let live = same_ids(&self.live.raw(), &batch).await?;
         let (mut doubled, mut problems) = (Vec::new(), Vec::new());
         for archived in batch {
-            if let Some(live) = with_id(&live, &archived) {
+            let live = with_id(&live, &archived).filter(|live| own::is_of_kind::<M>(live));
+            if let Some(live) = live {
                 problems.push(ArchiveProblem {
                     id: archived.get("_id").cloned().unwrap_or(Bson::Null),
                     is_same: is_same(&archived, live)?,

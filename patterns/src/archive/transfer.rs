@@ -12,6 +12,7 @@ use super::mark::Mark;
 use super::state::{delete_unchanged, ids, is_same, write_unchanged};
 use crate::dotted::elements_at;
 use crate::outbox::outboxes_of;
+use crate::own;
 
 /// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
 #[must_use = "an action does nothing until it is awaited"]
@@ -191,6 +192,8 @@ impl<M: Model> Sides<M> {
         for document in claimed {
             match with_id(&there, document) {
                 None => fresh.push(document),
+                // One of another kind stays where it is.
+                Some(other) if !own::is_of_kind::<M>(other) => {}
                 Some(other) if self.replaces || is_same(other, document)? => others.push((document, other)),
                 Some(_) => {}
             }

@@ -378,7 +378,7 @@ impl<M: Attributed> Catalog<M> {
     }
 
     /// An error of a product.
-    fn located(&self, error: Error, id: Bson) -> Error {
+    pub(super) fn located(&self, error: Error, id: Bson) -> Error {
         let error = match id {
             // It is to be made yet.
             Bson::Null => error,

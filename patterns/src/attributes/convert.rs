@@ -7,7 +7,8 @@ use super::catalog::{Attributed, Catalog};
 use super::problem::{ProductProblem, ProductProblemKind};
 use super::stored::{Attributes, Form};
 use crate::dotted::value_at;
-use crate::still::still;
+use crate::own;
+use crate::still::{is_same, still};
 
 /// How many products are asked for at once.
 const BATCH: u64 = 500;
@@ -21,7 +22,8 @@ const TRIES: usize = 16;
 pub struct Converted {
     /// How many products were changed.
     pub changed: u64,
-    /// How many were left, since their attributes could not be read.
+    /// How many were left, since their attributes could not be read, or since a unique index or a rule of the model refuses
+    /// what is to be stored.
     pub left: u64,
 }
 
@@ -30,6 +32,10 @@ impl<M: Attributed> Catalog<M> {
     /// under the condition that its attributes are still what was read; it can be stopped and run again at any point, beside
     /// programs that write. Meanwhile models read both forms, and a catalog that is [told
     /// to](Catalog::in_both_forms) finds both.
+    ///
+    /// The products are those of the model's kind, softly deleted ones too. Each is changed as an
+    /// [`update`](odm::Collection::update_one) of the model does: its version is counted, and what is derived or copied from
+    /// it follows.
     ///
     /// Cost: a query for each 500 products of the other form (a scan of the collection by `_id`), and a write for each.
     ///
@@ -45,7 +51,7 @@ impl<M: Attributed> Catalog<M> {
     /// # Errors
     /// As any operation.
     pub async fn unconverted(&self) -> Result<u64> {
-        self.collection.raw().count(self.in_form(!M::Form::IS_LIST)).await
+        own::count(&self.collection, self.in_form(!M::Form::IS_LIST)).await
     }
 
     /// Makes the attributes of all products what follows from what was given: numbers in the attributes' units after the table
@@ -59,13 +65,12 @@ impl<M: Attributed> Catalog<M> {
 
     /// Rewrites the attributes of these products.
     async fn rewrite(&self, filter: Document) -> Result<Converted> {
-        let products = self.collection.raw();
         let mut done = Converted::default();
         let mut behind = None;
         loop {
             let mut all = vec![filter.clone()];
             all.extend(behind.take().map(|id: Bson| doc! { "_id": { "$gt": id } }));
-            let found = products.find(doc! { "$and": all }).sort_raw(doc! { "_id": 1 });
+            let found = own::find(&self.collection, doc! { "$and": all }).sort_raw(doc! { "_id": 1 });
             let found = found.limit(BATCH).await?;
             let Some(last) = found.last() else { break };
             behind = last.get("_id").cloned();
@@ -96,7 +101,6 @@ impl<M: Attributed> Catalog<M> {
 
     /// Whether the product was changed; `None` for what is of neither form.
     async fn rewrite_one(&self, mut product: Document) -> Result<Option<bool>> {
-        let products = self.collection.raw();
         let id = product.get("_id").cloned().unwrap_or(Bson::Null);
         let same = doc! { "_id": { "$eq": &id } };
         for _ in 0..TRIES {
@@ -106,22 +110,25 @@ impl<M: Attributed> Catalog<M> {
             let Some(new) = self.rewritten(&product, stored) else {
                 return Ok(None);
             };
-            if new == *stored {
+            if is_same(&new, stored) {
                 return Ok(Some(false));
             }
             let mut unchanged = still(&self.field, stored);
             unchanged.extend(same.clone());
             let update = doc! { "$set": { &*self.field: new } };
-            if products.update_one(unchanged, update).await?.matched == 1 {
-                return Ok(Some(true));
+            match own::update_one(&self.collection, unchanged, update).await {
+                Ok(done) if done.matched == 1 => return Ok(Some(true)),
+                Ok(_) => {}
+                Err(error) if own::is_refused(&error) => return Ok(None),
+                Err(error) => return Err(self.located(error, id)),
             }
-            match products.find_one(&same).await? {
+            match own::find(&self.collection, same.clone()).limit(1).await?.pop() {
                 Some(found) => product = found,
                 None => return Ok(Some(false)),
             }
         }
         let error = Error::new(ErrorKind::Conflict, "the product's attributes kept changing");
-        Err(error.with_id(id))
+        Err(self.located(error.with_path(&*self.field), id))
     }
 
     /// Holds all stored products against their types: what is missing, unknown, of another kind, out of range, in the wrong
@@ -131,7 +138,7 @@ impl<M: Attributed> Catalog<M> {
     /// As any operation.
     pub async fn verify(&self) -> Result<Vec<ProductProblem>> {
         let mut problems = Vec::new();
-        let mut products = self.collection.raw().find_all().stream();
+        let mut products = own::find(&self.collection, Document::new()).stream();
         while let Some(product) = products.try_next().await? {
             let id = product.get("_id").cloned().unwrap_or(Bson::Null);
             let kinds = self.problems_of(&product).into_iter();

@@ -8,18 +8,20 @@ use super::error::MoneyError;
 use super::field::MoneyField;
 use super::form::Form;
 use super::rounding::Rounding;
+use crate::own;
 
 /// How often a document that others change at the same time is read again.
 const TRIES: usize = 8;
 
 /// What a conversion did.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Conversion {
     /// How many documents have the new form now.
     pub converted: u64,
-    /// The documents whose money the new form cannot hold, and why. They are as they were.
-    pub refused: Vec<(Bson, MoneyError)>,
+    /// The documents that are as they were, and why: the new form cannot hold their money (`Validation`, with a
+    /// [`MoneyError`] as the source), or a unique index (`DuplicateKey`) or a rule of the model (`Validation`) refuses it.
+    pub refused: Vec<(Bson, Error)>,
 }
 
 /// Stores the money of all documents of a collection in another form, in place or in another field.
@@ -28,6 +30,10 @@ pub struct Conversion {
 /// goes on with what is left. Each document is one conditional write, which a change by somebody else in between does not
 /// lose. With a [`Rounding`], what the new form has no room for is rounded to the currency's minor unit; without one it is
 /// refused and reported.
+///
+/// The documents are those of the model's kind, softly deleted ones too. Each is changed as an
+/// [`update`](Collection::update_one) of the model does: its version is counted, and what is derived or copied from it
+/// follows.
 ///
 /// The field of the model has one of the two forms; [`in_form`](MoneyField::in_form) names it in the other.
 ///
@@ -77,36 +83,49 @@ pub async fn convert<M: Model, F: Form, G: Form, T, U>(
             filter.insert(to.place(), doc! { "$exists": false });
         }
     }
-    let raw = collection.raw();
     let mut report = Conversion::default();
-    let mut documents = raw.find(&filter).stream();
+    let mut documents = own::find(collection, filter.clone()).stream();
     while let Some(document) = documents.try_next().await? {
         let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+        let located = |error: Error| {
+            let error = error.with_model(M::DESCRIPTOR.name).with_id(id.clone());
+            match error.path() {
+                Some(_) => error,
+                None => error.with_path(to.place()),
+            }
+        };
         let mut seen = Some(document);
         for attempt in 0.. {
             let Some(document) = seen.take() else { break };
             let old = from.parts_of(&document);
-            match converted::<F, G>(&old, rounding) {
-                Err(error) => {
-                    report.refused.push((id.clone(), error));
-                    break;
-                }
-                Ok(money) => {
+            let stored = converted::<F, G>(&old, rounding).and_then(|money| to.stored(&money));
+            let refused = match stored {
+                Err(error) => Error::from(error),
+                Ok(stored) => {
                     let mut unchanged = from.unchanged(&document);
                     unchanged.insert("_id", doc! { "$eq": &id });
-                    let update = doc! { "$set": to.stored(&money)? };
-                    if raw.update_one(unchanged, update).await?.matched == 1 {
-                        report.converted += 1;
-                        break;
+                    match own::update_one(collection, unchanged, doc! { "$set": stored }).await {
+                        Ok(done) if done.matched == 1 => {
+                            report.converted += 1;
+                            break;
+                        }
+                        Ok(_) if attempt == TRIES => {
+                            let error = Error::new(ErrorKind::Conflict, "the document kept changing");
+                            return Err(located(error).with_namespace(collection.namespace()));
+                        }
+                        Ok(_) => {
+                            let mut again = filter.clone();
+                            again.insert("_id", doc! { "$eq": &id });
+                            seen = own::find(collection, again).limit(1).await?.pop();
+                            continue;
+                        }
+                        Err(error) if own::is_refused(&error) => error,
+                        Err(error) => return Err(located(error)),
                     }
                 }
-            }
-            if attempt == TRIES {
-                return Err(Error::new(ErrorKind::Conflict, "the document kept changing").with_id(id));
-            }
-            let mut again = filter.clone();
-            again.insert("_id", doc! { "$eq": &id });
-            seen = raw.find_one(again).await?;
+            };
+            report.refused.push((id.clone(), located(refused)));
+            break;
         }
     }
     Ok(report)

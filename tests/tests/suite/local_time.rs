@@ -1,10 +1,10 @@
 //! Local time in collections.
 
-use bson::{Bson, DateTime, doc};
+use bson::{Bson, DateTime, RawBson, RawDocument, doc};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use odm::expr::count;
-use odm::{Db, Embedded, ErrorKind, Model};
+use odm::{CopyOf, Db, Derivation, Derived, Embedded, ErrorKind, Model, Ref};
 use odm_patterns::time::{
     Appointment, Choice, Happened, LocalTime, OwnOffset, Period, ScriptTime, TimeError, Unit, Zones,
     revalidate,
@@ -21,6 +21,9 @@ crate::on_every_backend! {
     appointments_follow_new_rules,
     what_cannot_be_moved_is_reported,
     a_revalidation_is_resumed,
+    appointments_in_lists_follow_new_rules,
+    a_refused_appointment_stops_no_other,
+    appointments_change_as_the_model_changes_them,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -455,7 +458,14 @@ async fn what_cannot_be_moved_is_reported(db: &Db) {
     let report = revalidate(&meetings, |m| m.at.clone(), &jumping).await.unwrap();
     assert_eq!((report.moved.len(), report.confirmed), (0, 1));
     let civil = "2030-02-10T02:30".parse().unwrap();
-    assert_eq!(report.refused, [(Bson::Int32(1), TimeError::Skipped { civil })]);
+    let (id, refused) = &report.refused[0];
+    assert_eq!((report.refused.len(), id), (1, &Bson::Int32(1)));
+    let why = std::error::Error::source(refused).and_then(|why| why.downcast_ref());
+    assert_eq!(why, Some(&TimeError::Skipped { civil }));
+    assert_eq!(
+        (refused.model(), refused.id(), refused.path()),
+        (Some("Meeting"), Some(id), Some("at"))
+    );
     assert_eq!(
         meetings.get(1).required().await.unwrap().at.tzdb,
         Zones::bundled().version()
@@ -485,4 +495,228 @@ async fn a_revalidation_is_resumed(db: &Db) {
             .unwrap(),
         20
     );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Slot {
+    at: Appointment,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "time_courses")]
+struct Course {
+    #[serde(rename = "_id")]
+    id: i32,
+    slots: Vec<Slot>,
+    breaks: Vec<Appointment>,
+    #[odm(version)]
+    version: i64,
+}
+
+async fn appointments_in_lists_follow_new_rules(db: &Db) {
+    let courses = db.collection::<Course>();
+    let by = |zones: &Zones, civil: &str| {
+        Appointment::new(civil.parse().unwrap(), "Europe/Berlin", Choice::Reject, zones).unwrap()
+    };
+    let bundled = Zones::bundled();
+    let abolished = rules("2029a", "CET-1");
+    let slots = vec![
+        Slot {
+            at: by(&bundled, "2030-01-10T10:00"),
+        },
+        Slot {
+            at: by(&abolished, "2030-07-09T10:00"),
+        },
+        Slot {
+            at: by(&bundled, "2030-07-10T10:00"),
+        },
+    ];
+    let course = Course {
+        id: 1,
+        slots,
+        breaks: vec![by(&bundled, "2030-07-10T11:00")],
+        version: 0,
+    };
+    courses.insert(&course).await.unwrap();
+    let report = revalidate(&courses, |c| c.slots.any().at.clone(), &abolished)
+        .await
+        .unwrap();
+    let moved: Vec<&str> = report.moved.iter().map(|moved| moved.path.as_str()).collect();
+    assert_eq!((moved, report.confirmed), (vec!["slots.2.at"], 1));
+    let report = revalidate(&courses, |c| c.breaks.any().clone(), &abolished)
+        .await
+        .unwrap();
+    assert_eq!(
+        (report.moved[0].path.as_str(), report.moved.len()),
+        ("breaks.0", 1)
+    );
+    let now = courses.get(1).required().await.unwrap();
+    assert_eq!(now.version, 2);
+    assert!(
+        now.slots
+            .iter()
+            .all(|slot| slot.at.tzdb == "2029a" && slot.at.offset == 3600)
+    );
+    // By these rules clocks jump over one of two: the other one moves.
+    let jumping = rules("2029b", "CET-1CEST,J10/10,J300/3");
+    let report = revalidate(&courses, |c| c.slots.any().at.clone(), &jumping)
+        .await
+        .unwrap();
+    let (_, refused) = &report.refused[0];
+    assert_eq!(
+        (report.refused.len(), refused.path(), report.moved.len()),
+        (1, Some("slots.0.at"), 2)
+    );
+    let all = revalidate(&courses, |c| c.slots.each().at.clone(), &jumping)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (all.kind(), all.path(), all.model()),
+        (ErrorKind::Unsupported, Some("slots.$[].at"), Some("Course"))
+    );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "time_visits", index(keys(room, at.date), unique))]
+struct Visit {
+    #[serde(rename = "_id")]
+    id: i32,
+    room: i32,
+    at: Appointment,
+    #[odm(version)]
+    version: i64,
+}
+
+async fn a_refused_appointment_stops_no_other(db: &Db) {
+    let visits = db.collection::<Visit>();
+    visits.sync_indexes().await.unwrap();
+    let new = Zones::new("2029a", |name| match name {
+        "Europe/Berlin" => TimeZone::posix("CET-1").ok(),
+        _ => TimeZone::get(name).ok(),
+    });
+    let insert = async |id: i32, civil: &str, zone: &str| {
+        let civil = civil.parse().unwrap();
+        let at = Appointment::new(civil, zone, Choice::Compatible, &Zones::bundled()).unwrap();
+        let (room, version) = (1, 0);
+        visits
+            .insert(Visit {
+                id,
+                room,
+                at,
+                version,
+            })
+            .await
+            .unwrap();
+    };
+    insert(1, "2030-07-01T18:00", "Europe/Berlin").await;
+    insert(2, "2030-07-01T17:00", "Etc/UTC").await;
+    for id in 3..=8 {
+        insert(id, &format!("2030-07-0{id}T10:00"), "Europe/Berlin").await;
+    }
+    let refused = &visits.raw();
+    let nothing = doc! {"_id": 9, "room": 2, "at": {"civil": DateTime::from_millis(0), "tzdb": "0"}};
+    refused.insert(nothing).await.unwrap();
+    for moved in [6, 0] {
+        let mut report = revalidate(&visits, |v| v.at.clone(), &new).await.unwrap();
+        assert_eq!(report.moved.len(), moved);
+        report.refused.sort_by_key(|(id, _)| id.as_i32());
+        let [(one, taken), (nine, none)] = &report.refused[..] else {
+            panic!("{report:?}")
+        };
+        assert_eq!((one, nine), (&Bson::Int32(1), &Bson::Int32(9)));
+        assert_eq!(
+            (taken.kind(), none.kind()),
+            (ErrorKind::DuplicateKey, ErrorKind::Decode)
+        );
+        assert_eq!(
+            (taken.model(), taken.id(), taken.path()),
+            (Some("Visit"), Some(one), Some("at"))
+        );
+        assert_eq!(taken.index(), Some("room_1_at.date_1"));
+    }
+    // The place is free: the next run goes on.
+    visits
+        .update_one(|v| v.id.eq(2), |v| v.room.set(3))
+        .await
+        .unwrap();
+    let report = revalidate(&visits, |v| v.at.clone(), &new).await.unwrap();
+    assert_eq!((report.moved.len(), report.refused.len()), (1, 1));
+}
+
+#[derive(Debug)]
+struct Day;
+
+impl Derivation for Day {
+    type Value = DateTime;
+
+    fn sources() -> Vec<String> {
+        vec!["at".into()]
+    }
+
+    fn derive(document: &RawDocument, _: DateTime) -> odm::Result<RawBson> {
+        let date = document.get_document("at").and_then(|at| at.get_datetime("date"));
+        Ok(RawBson::DateTime(date.unwrap_or(DateTime::from_millis(0))))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "time_stays", copied_to(Reminder))]
+struct Stay {
+    #[serde(rename = "_id")]
+    id: i32,
+    at: Appointment,
+    day: Derived<Day>,
+    #[odm(version)]
+    version: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+#[odm(copy_of(Stay))]
+struct StayCopy {
+    #[odm(source)]
+    id: Ref<Stay>,
+    at: Appointment,
+    #[odm(source_version)]
+    version: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "time_reminders", index(keys(stay.id)))]
+struct Reminder {
+    #[serde(rename = "_id")]
+    id: i32,
+    stay: StayCopy,
+}
+
+async fn appointments_change_as_the_model_changes_them(db: &Db) {
+    let stays = db.collection::<Stay>();
+    let civil = "2030-07-10T10:00".parse().unwrap();
+    let at = Appointment::new(civil, "Europe/Berlin", Choice::Reject, &Zones::bundled()).unwrap();
+    let stay = Stay {
+        id: 1,
+        at,
+        day: Derived::default(),
+        version: 0,
+    };
+    stays.insert(&stay).await.unwrap();
+    let loaded = stays.get(1).required().await.unwrap();
+    let stay = StayCopy::copy_of(&loaded).unwrap();
+    db.collection::<Reminder>()
+        .insert(Reminder { id: 1, stay })
+        .await
+        .unwrap();
+    let report = revalidate(&stays, |s| s.at.clone(), &rules("2029a", "CET-1"))
+        .await
+        .unwrap();
+    assert_eq!(report.moved.len(), 1);
+    let now = stays.get(1).required().await.unwrap();
+    let moved = millis("2030-07-10T09:00:00Z");
+    assert_eq!(
+        (now.version, now.at.date, now.day.get()),
+        (1, moved, Some(&moved))
+    );
+    let copy = db.collection::<Reminder>().get(1).required().await.unwrap().stay;
+    assert_eq!((copy.version, copy.at.date), (1, moved));
+    // A form that was loaded before does not bring the old instant back.
+    assert!(stays.save(&loaded).await.unwrap_err().is_conflict());
 }

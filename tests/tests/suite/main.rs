@@ -190,6 +190,7 @@ mod pages_collated;
 mod pages_mixed;
 mod pages_projected;
 mod pattern_interleavings;
+mod pattern_kinds;
 mod pipelines;
 mod pipelines_constants;
 mod pipelines_joins;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 crate::on_every_backend! {
     forms_are_converted_and_resumed,
     two_fields_become_one,
+    a_conversion_is_a_change_of_the_model,
 }
 
 type Tenths = Minor<Digits<3>>;
@@ -62,9 +63,13 @@ async fn forms_are_converted_and_resumed(db: &Db) {
         .await
         .unwrap();
     assert!(report.converted >= 12 && report.converted < 20, "{report:?}");
+    let (id, refused) = &report.refused[0];
+    assert_eq!((report.refused.len(), id), (1, &Bson::Int32(20)));
+    let why = std::error::Error::source(refused).and_then(|why| why.downcast_ref());
+    assert_eq!(why, Some(&MoneyError::ExcessPrecision { digits: 2 }));
     assert_eq!(
-        report.refused,
-        [(Bson::Int32(20), MoneyError::ExcessPrecision { digits: 2 })]
+        (refused.model(), refused.id(), refused.path()),
+        (Some("Item"), Some(id), Some("price"))
     );
     let report = convert(
         &items,
@@ -180,4 +185,41 @@ async fn two_fields_become_one(db: &Db) {
     let report = convert(&items, |m| m.cost, |m| price(&m), None).await.unwrap();
     assert_eq!(report.converted, 3);
     assert_eq!(items.get(2).required().await.unwrap().price, 14_000);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "money_bills", index(keys(price.amount), unique))]
+struct Bill {
+    #[serde(rename = "_id")]
+    id: i32,
+    price: Money,
+    #[odm(version)]
+    version: i64,
+}
+
+async fn a_conversion_is_a_change_of_the_model(db: &Db) {
+    let bills = db.collection::<Bill>();
+    bills.sync_indexes().await.unwrap();
+    let bill = |id: i32, price: &str| Bill {
+        id,
+        price: money(price),
+        version: 0,
+    };
+    bills.insert(bill(1, "5 EUR")).await.unwrap();
+    for (id, display) in [(2, "5"), (3, "6")] {
+        let price = doc! {"display": display, "approx": 5.0, "currency": "USD", "amount": display};
+        let stored = doc! {"_id": id, "price": price, "version": 7_i64};
+        bills.raw().insert(stored).await.unwrap();
+    }
+    let report = convert(&bills, |b| b.price.in_form::<Arbitrary>(), |b| b.price, None)
+        .await
+        .unwrap();
+    assert_eq!(report.converted, 1);
+    let (id, refused) = &report.refused[0];
+    assert_eq!((report.refused.len(), id), (1, &Bson::Int32(2)));
+    assert_eq!(
+        (refused.kind(), refused.model(), refused.id()),
+        (ErrorKind::DuplicateKey, Some("Bill"), Some(id))
+    );
+    assert_eq!(bills.get(3).required().await.unwrap().version, 8);
 }
