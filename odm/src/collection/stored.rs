@@ -2,7 +2,8 @@
 
 use bson::{Bson, RawDocument, RawDocumentBuf};
 
-use super::{Collection, Record};
+use super::{Collection, Record, encode};
+use crate::action::Update;
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
@@ -69,6 +70,38 @@ impl<M: Model> Collection<M> {
     pub fn settled(&self, stored: RawDocumentBuf) -> RawDocumentBuf {
         let plan = self.target().plan();
         plan.and_then(|plan| plan.settled(&stored)).unwrap_or(stored)
+    }
+
+    /// A stored document in the present schema version of the model. No round trip.
+    ///
+    /// # Errors
+    /// `NewerVersion`; `Decode` when a migration refuses the document.
+    pub fn upgraded(&self, stored: RawDocumentBuf) -> Result<RawDocumentBuf> {
+        let upgraded = M::LIFECYCLE.versions.map(|versions| versions.upgraded(&stored));
+        match upgraded.transpose() {
+            Ok(upgraded) => Ok(upgraded.flatten().unwrap_or(stored)),
+            Err(error) => Err(self.target().explain(error, "find")),
+        }
+    }
+
+    /// What a stored document says by itself: in the present schema version, [settled](Collection::settled), and without
+    /// what is derived from the rest. What migrations and derivations change in a document is not in it. No round trip.
+    ///
+    /// # Errors
+    /// As [`upgraded`](Collection::upgraded).
+    pub fn essence(&self, stored: RawDocumentBuf) -> Result<RawDocumentBuf> {
+        let stored = self.settled(self.upgraded(stored)?);
+        let plan = self.target().plan();
+        Ok(plan.and_then(|plan| plan.underived(&stored)).unwrap_or(stored))
+    }
+
+    /// As [`replace`](Collection::replace), by a document as it is stored, with fields that the model does not know.
+    ///
+    /// Hooks get the document as the model reads it: of what they change, fields of the document itself that the model does
+    /// not know are kept, and those of embedded documents are not.
+    pub fn replace_stored(&self, document: RawDocumentBuf) -> Update<M> {
+        let filter = encode::by_id_of(&document);
+        Update::new(self.target(), filter, Ok(encode::replacement_of(document)), false)
     }
 
     /// The stored name of the field of `#[odm(soft_delete)]`.

@@ -165,6 +165,11 @@ impl DerivedFields {
         all
     }
 
+    /// The stored names of the fields.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+
     fn check(&self) -> Result<()> {
         match self.misplaced {
             true => Err(Error::new(

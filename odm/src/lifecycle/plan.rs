@@ -183,6 +183,12 @@ impl Plan {
         without(document, &self.pending)
     }
 
+    /// The document without the fields that are made of others; `None` when it has none of them.
+    pub(crate) fn underived(&self, document: &RawDocument) -> Option<RawDocumentBuf> {
+        let derived = self.derived.as_ref()?;
+        without(document, &derived.names())
+    }
+
     /// The plan of a model, made at its first use and kept as long as the process.
     pub(crate) fn of<M: Model>() -> Option<&'static Plan> {
         static PLANS: Mutex<Option<HashMap<TypeId, Option<&'static Plan>>>> = Mutex::new(None);

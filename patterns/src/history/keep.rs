@@ -3,9 +3,10 @@
 use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Model, Operand, Result};
 
-use super::keeper::{History, document, without_outboxes};
+use super::keeper::{History, document};
 use super::version_info::RECORDS;
 use crate::keyed::integer;
+use crate::still::is_same;
 
 /// What is wrong with the history of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +55,7 @@ impl<M: Model> History<M> {
     /// # Errors
     /// Those of the database.
     pub async fn forget_before(&self, time: DateTime) -> Result<u64> {
-        let old = doc! { "until": { "$lt": time } };
+        let old = self.of_kind(doc! { "until": { "$lt": time } });
         Ok(self.records.delete_many(old).await?.deleted)
     }
 
@@ -64,13 +65,14 @@ impl<M: Model> History<M> {
     /// # Errors
     /// Those of the database.
     pub async fn keep_last(&self, versions: usize) -> Result<u64> {
-        let keys = self.records.find_all().sort_raw(doc! { "_id": -1 });
+        let keys = self.records.find(self.of_kind(Document::new()));
+        let keys = keys.sort_raw(doc! { "_id": -1 });
         let mut keys = keys.project_raw(doc! { "_id": 1 }).stream();
         let (mut owner, mut seen, mut forgotten) = (Bson::Null, 0_usize, 0);
         let mut old = Vec::new();
         while let Some(record) = keys.try_next().await? {
             let next = RECORDS.owner_of(&record);
-            seen = if next == owner { seen + 1 } else { 1 };
+            seen = if is_same(&next, &owner) { seen + 1 } else { 1 };
             owner = next;
             if seen > versions {
                 old.extend(record.get("_id").cloned());
@@ -82,13 +84,16 @@ impl<M: Model> History<M> {
         Ok(forgotten + self.forget_keys(&mut old).await?)
     }
 
-    /// Forgets all about a document that was before; gives how many versions. One round trip.
+    /// Forgets all about a document that was before; gives how many versions. Two round trips.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn forget(&self, id: impl Operand<M::Key>) -> Result<u64> {
         let id = self.documents.encode_key(id)?;
-        Ok(self.records.delete_many(RECORDS.of(&id)).await?.deleted)
+        let current = self.current(&id).await?;
+        let id = current.map_or(id, |current| current.id);
+        let all = self.of_kind(RECORDS.of(&id));
+        Ok(self.records.delete_many(all).await?.deleted)
     }
 
     async fn forget_keys(&self, keys: &mut Vec<Bson>) -> Result<u64> {
@@ -108,12 +113,13 @@ impl<M: Model> History<M> {
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<HistoryProblem>> {
         let mut problems = Vec::new();
-        let mut records = self.records.find_all().sort_raw(doc! { "_id": 1 }).stream();
+        let records = self.records.find(self.of_kind(Document::new()));
+        let mut records = records.sort_raw(doc! { "_id": 1 }).stream();
         let mut run: Vec<Document> = Vec::new();
         loop {
             let record = records.try_next().await?;
             let ends = match (&record, run.first()) {
-                (Some(record), Some(first)) => RECORDS.owner_of(record) != RECORDS.owner_of(first),
+                (Some(record), Some(first)) => !is_same(&RECORDS.owner_of(record), &RECORDS.owner_of(first)),
                 (record, _) => record.is_none(),
             };
             if ends && !run.is_empty() {
@@ -176,9 +182,8 @@ impl<M: Model> History<M> {
             let copied = whole
                 .as_ref()
                 .and_then(|whole| whole.get_document("document").ok());
-            let own = without_outboxes::<M>;
-            let now = document(&current.stored).ok().map(own);
-            if copied.is_some_and(|copied| now != Some(own(copied.clone()))) {
+            let now = document(&current.stored)?;
+            if copied.is_some_and(|copied| !self.is_same_version(copied, &now)) {
                 add(HistoryProblemKind::Changed { version: newest });
             }
         } else if next < current.version {
@@ -199,8 +204,8 @@ fn reduced<M: Model>(mut record: Document) -> Document {
         .and_then(Bson::as_document)
         .is_some_and(|document| {
             let stored = M::version_field().and_then(|field| document.get(field));
-            document.get("_id") == Some(&RECORDS.owner_of(&record))
-                && stored.and_then(integer).unwrap_or(0) == version
+            let id = document.get("_id").unwrap_or(&Bson::Null);
+            is_same(id, &RECORDS.owner_of(&record)) && stored.and_then(integer).unwrap_or(0) == version
         });
     record.insert("misplaced", !is_right);
     record

@@ -117,7 +117,7 @@ async fn every_version_is_kept_and_read(db: &Db) {
     loaded.insured = 10;
     assert_eq!(history.replace(&loaded).await.unwrap(), 3);
     let stale = history.replace(&loaded).await.unwrap_err();
-    assert!(matches!(stale, HistoryError::Conflict { attempts: 1 }));
+    assert!(matches!(stale, HistoryError::Conflict { attempts: 1, .. }));
 
     let mut seen = Vec::new();
     for version in 0..=3 {
@@ -128,7 +128,7 @@ async fn every_version_is_kept_and_read(db: &Db) {
     assert_eq!(seen, [(1, 1), (2, 1), (2, 2), (10, 2)]);
     assert!(matches!(
         history.get(1, 4).await,
-        Err(HistoryError::NoSuchVersion { version: 4 })
+        Err(HistoryError::NoSuchVersion { version: 4, .. })
     ));
     let difference = history.diff(1, 1, 3).await.unwrap();
     assert_eq!(difference.len(), 2);
@@ -155,11 +155,11 @@ async fn every_version_is_kept_and_read(db: &Db) {
     );
     assert!(matches!(
         history.revert(1, 77).await,
-        Err(HistoryError::NoSuchVersion { version: 77 })
+        Err(HistoryError::NoSuchVersion { version: 77, .. })
     ));
     assert!(matches!(
         history.update(2, |p| p.insured.inc(1)).await,
-        Err(HistoryError::NotFound)
+        Err(HistoryError::NotFound { .. })
     ));
     let refused = history.change(1, |_| Err::<(), _>(Error::new(ErrorKind::Validation, "no")));
     assert!(
@@ -203,7 +203,7 @@ async fn what_it_was_at_a_time(db: &Db) {
     assert_eq!(insured(1_230).await.unwrap(), Some(5));
     assert!(matches!(
         history.as_of(7, at(1)).await,
-        Err(HistoryError::NotFound)
+        Err(HistoryError::NotFound { .. })
     ));
 }
 
@@ -222,7 +222,7 @@ async fn what_it_was_at_a_time_without_dates(db: &Db) {
     assert_eq!(history.forget_before(at(1_015)).await.unwrap(), 1);
     assert!(matches!(
         history.as_of("n", at(1_001)).await,
-        Err(HistoryError::Forgotten)
+        Err(HistoryError::Forgotten { .. })
     ));
     assert_eq!(text(1_020).await.as_deref(), Some("2"));
 }
@@ -231,16 +231,22 @@ async fn deleted_documents_are_there_as_they_were(db: &Db) {
     let (db, seconds) = clocked(db);
     let history = History::<Policy>::new(&db);
     history.insert(&policy(0)).await.unwrap();
-    assert!(matches!(history.restore(1).await, Err(HistoryError::NotFound)));
+    assert!(matches!(
+        history.restore(1).await,
+        Err(HistoryError::NotFound { .. })
+    ));
     seconds.store(1_010, Ordering::SeqCst);
     history.update(1, |p| p.insured.set(1)).await.unwrap();
     assert!(matches!(
         history.restore(1).await,
-        Err(HistoryError::AlreadyThere)
+        Err(HistoryError::AlreadyThere { .. })
     ));
     seconds.store(1_020, Ordering::SeqCst);
     history.delete(1).await.unwrap();
-    assert!(matches!(history.delete(1).await, Err(HistoryError::NotFound)));
+    assert!(matches!(
+        history.delete(1).await,
+        Err(HistoryError::NotFound { .. })
+    ));
     assert_eq!(history.collection().find_all().await.unwrap().len(), 0);
     let insured = async |time: i64| {
         history
@@ -255,7 +261,7 @@ async fn deleted_documents_are_there_as_they_were(db: &Db) {
     );
     assert!(history.versions(1).await.unwrap()[1].was_deleted);
     let again = history.insert(&policy(9)).await.unwrap_err();
-    assert!(matches!(again, HistoryError::Clash { version: 1 }));
+    assert!(matches!(again, HistoryError::Clash { version: 1, .. }));
 
     seconds.store(1_030, Ordering::SeqCst);
     assert_eq!(history.restore(1).await.unwrap(), 2);
@@ -404,11 +410,11 @@ async fn versions_are_forgotten_by_age_and_number(db: &Db) {
     assert_eq!(history.versions(2).await.unwrap()[0].version, 2);
     assert!(matches!(
         history.get(1, 1).await,
-        Err(HistoryError::NoSuchVersion { version: 1 })
+        Err(HistoryError::NoSuchVersion { version: 1, .. })
     ));
     assert!(matches!(
         history.as_of(1, at(1_000)).await,
-        Err(HistoryError::Forgotten)
+        Err(HistoryError::Forgotten { .. })
     ));
     assert_eq!(history.forget_before(at(1_010)).await.unwrap(), 3 + 2);
     assert_eq!(history.versions(1).await.unwrap().len(), 1);
@@ -462,7 +468,7 @@ async fn what_went_around_the_history_is_found(db: &Db) {
         .await
         .unwrap();
     let clash = history.update(1, |p| p.insured.set(8)).await.unwrap_err();
-    assert!(matches!(clash, HistoryError::Clash { version: 6 }));
+    assert!(matches!(clash, HistoryError::Clash { version: 6, .. }));
     assert!(
         kinds()
             .await
@@ -511,7 +517,7 @@ async fn softly_deleted_is_deleted(db: &Db) {
         history.change(1, |_| Ok(0)).await,
         history.replace(&letter("c")).await,
     ] {
-        assert!(matches!(gone, Err(HistoryError::NotFound)), "{gone:?}");
+        assert!(matches!(gone, Err(HistoryError::NotFound { .. })), "{gone:?}");
     }
     assert!(matches!(
         history.insert(&letter("c")).await,
@@ -530,7 +536,7 @@ async fn softly_deleted_is_deleted(db: &Db) {
     // What stays of it is no version.
     assert!(matches!(
         history.get(1, 2).await,
-        Err(HistoryError::NoSuchVersion { version: 2 })
+        Err(HistoryError::NoSuchVersion { version: 2, .. })
     ));
     assert_eq!(history.verify().await.unwrap(), []);
 
@@ -538,7 +544,7 @@ async fn softly_deleted_is_deleted(db: &Db) {
     assert_eq!(history.restore(1).await.unwrap(), 3);
     assert!(matches!(
         history.restore(1).await,
-        Err(HistoryError::AlreadyThere)
+        Err(HistoryError::AlreadyThere { .. })
     ));
     let restored = Letter {
         version: 3,
@@ -552,7 +558,10 @@ async fn softly_deleted_is_deleted(db: &Db) {
         history.get(1, 2).await.map(drop),
         history.revert(1, 2).await.map(drop),
     ] {
-        assert!(matches!(missing, Err(HistoryError::NoSuchVersion { version: 2 })));
+        assert!(matches!(
+            missing,
+            Err(HistoryError::NoSuchVersion { version: 2, .. })
+        ));
     }
     let versions = history.versions(1).await.unwrap();
     let shown: Vec<_> = versions
@@ -579,7 +588,10 @@ async fn softly_deleted_is_deleted(db: &Db) {
     assert_eq!(history.as_of(1, at(9_000)).await.unwrap(), None);
     history.restore(1).await.unwrap();
     assert_eq!(text(history.collection().get(1).await.unwrap()), Some("a".into()));
-    assert!(matches!(history.restore(2).await, Err(HistoryError::NotFound)));
+    assert!(matches!(
+        history.restore(2).await,
+        Err(HistoryError::NotFound { .. })
+    ));
 }
 
 async fn softly_deleted_around_the_history_is_deleted(db: &Db) {

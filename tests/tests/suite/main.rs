@@ -135,6 +135,7 @@ mod gridfs_spec;
 mod gridfs_upkeep;
 mod history;
 mod history_beside;
+mod history_exact;
 mod hold;
 mod idempotency;
 mod idempotency_interleavings;
