@@ -22,6 +22,10 @@ use crate::schema::names;
 /// Changes, replaces or deletes one document and gives it, as one atomic step: `.await` gives the document, or
 /// `None` when none matched. One round trip.
 ///
+/// A document of a later schema version than this program knows is neither changed nor deleted, as it could not be given: when
+/// no other one matches, that is an error of kind `NewerVersion`. What is given [untyped](FindOneAnd::untyped) or by a
+/// projection may be of any.
+///
 /// The document comes as it was before, unless [`return_new`](FindOneAnd::return_new). An upsert that inserted
 /// gives `None` for the document before.
 #[must_use = "an action does nothing until it is awaited"]
@@ -45,6 +49,7 @@ impl<D: Record> FindOneAnd<D> {
             Err(error) => (Err(error), Vec::new()),
         };
         let mut draft = Draft::with_filter(target, filter, |filter| filter);
+        draft.settings.gives_model = true;
         let update = update.and_then(|update| draft.keep(update));
         let (modification, array_filters) = match update {
             Some(mut update) => {
@@ -134,7 +139,9 @@ impl<D, P> FindOneAnd<D, P> {
         self.decoded(codec::decode_untyped)
     }
 
-    fn decoded<Q>(self, decode: Decode<Q>) -> FindOneAnd<D, Q> {
+    /// Gives what need not be readable as the model.
+    fn decoded<Q>(mut self, decode: Decode<Q>) -> FindOneAnd<D, Q> {
+        self.draft.settings.gives_model = false;
         FindOneAnd {
             draft: self.draft,
             seeded_arrays: self.seeded_arrays,

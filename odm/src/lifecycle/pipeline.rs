@@ -210,8 +210,13 @@ impl Sending<'_> {
             let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
             violation::finish(refused.collect())?;
         }
+        let several = writes.len() > 1;
+        let is_open = writes.iter().any(|write| write.multi || write.upsert);
+        let has_many = writes.iter().any(|write| write.multi);
         if self.ruled.contains(&true) {
-            return self.send_deletions(batch, writes).await;
+            let answer = self.send_deletions(batch, writes).await?;
+            let answer = self.with_newer(answer, batch, has_many).await?;
+            return self.understood(answer, several || is_open).await;
         }
         if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
             && write.upsert
@@ -219,7 +224,6 @@ impl Sending<'_> {
         {
             return self.upsert_in_steps(batch, write.clone(), terms).await;
         }
-        let several = writes.len() > 1;
         for (write, terms) in writes.iter().zip(&self.terms) {
             if several && write.upsert && !terms.conditions.is_empty() && !names_id(&terms.filter) {
                 return Err(Error::new(
@@ -227,14 +231,60 @@ impl Sending<'_> {
                     "in a batch, an upsert that adds to a bounded field must find its document by `_id`",
                 ));
             }
+            if several && write.upsert && terms.not_newer && !names_id(&terms.filter) {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "in a batch, an upsert that replaces a document with a schema version must find it by `_id`",
+                ));
+            }
         }
         if matches!(batch.carrier, Operation::BulkWrite(_)) && self.softly.contains(&true) {
-            return self.send_runs(batch, writes).await;
+            let answer = self.send_runs(batch, writes).await?;
+            return self.with_newer(answer, batch, has_many).await;
         }
-        let is_open = writes.iter().any(|write| write.multi || write.upsert);
         let operation = batch.carry(writes)?;
         let answer = self.execute(operation, self.softly.contains(&true)).await?;
+        let answer = self.with_newer(answer, batch, has_many).await?;
         self.understood(answer, several || is_open).await
+    }
+
+    /// Tells of the replacements in a batch that did not find their documents because these are of a later schema version.
+    async fn with_newer(&self, answer: Answer, batch: &Batch, has_many: bool) -> Result<Answer> {
+        let (Some(versions), Some(result)) = (self.plan.lifecycle.versions, answer.as_write()) else {
+            return Ok(answer);
+        };
+        if self.terms.len() < 2 || !self.terms.iter().any(|terms| terms.not_newer) {
+            return Ok(answer);
+        }
+        let summary = &result.summary;
+        let done = summary.matched + summary.deleted + summary.inserted;
+        let done = done + (result.upserted.len() + result.errors.len()) as u64;
+        let is_over = self.target.db().guard().is_some() && !result.errors.is_empty();
+        if is_over || (!has_many && done >= self.terms.len() as u64) {
+            return Ok(answer);
+        }
+        let mut result = result.clone();
+        let failed = result.errors.iter().map(|(index, _)| *index);
+        let end = match batch.is_ordered() {
+            true => failed.min().unwrap_or(self.terms.len()),
+            false => self.terms.len(),
+        };
+        for (index, terms) in self.terms.iter().enumerate().take(end) {
+            let is_known = result.errors.iter().any(|(failed, _)| *failed == index)
+                || result.upserted.iter().any(|(upserted, _)| *upserted == index);
+            if is_known || !terms.not_newer {
+                continue;
+            }
+            let filter = document::narrowed(&terms.filter, &versions.newer())?;
+            if let Some(newer) = self.stored(&filter).await?
+                && let Some(error) = versions.refusal(&newer)
+            {
+                let error = self.target.explain(error, batch.carrier.name());
+                result.errors.push((index, error));
+            }
+        }
+        result.errors.sort_by_key(|(index, _)| *index);
+        Ok(answer.with_write(result))
     }
 
     /// Makes an upsert that would insert an error of its own.
@@ -318,7 +368,8 @@ impl Sending<'_> {
     fn is_in_steps(&self, terms: &Terms) -> bool {
         let fails = self.target.db().guard().is_some() && !terms.is_empty();
         let refuses = !terms.insertion.is_empty();
-        fails || refuses || (!terms.conditions.is_empty() && !names_id(&terms.filter))
+        let depends = !terms.conditions.is_empty() || terms.not_newer;
+        fails || refuses || (depends && !names_id(&terms.filter))
     }
 
     /// An upsert for which a document that does not meet its terms is an error, not a reason to insert another; or that
@@ -331,7 +382,10 @@ impl Sending<'_> {
             return Ok(answer);
         }
         if let Some(stored) = self.stored(&terms.filter).await? {
-            return Err(self.unmet(terms, stored)?);
+            match self.unmet(terms, stored)? {
+                Some(unmet) => return Err(unmet),
+                None => return Ok(answer),
+            }
         }
         violation::finish(terms.insertion.clone())?;
         self.execute(batch.carry(vec![write])?, false).await
@@ -346,7 +400,10 @@ impl Sending<'_> {
             return Ok(answer);
         }
         match self.stored(&terms.filter).await? {
-            Some(stored) => Err(self.unmet(terms, stored)?),
+            Some(stored) => match self.unmet(terms, stored)? {
+                Some(unmet) => Err(unmet),
+                None => Ok(answer),
+            },
             None => match &terms.was_stored {
                 Some(id) => Err(deleted(id)),
                 None => Ok(answer),
@@ -384,10 +441,14 @@ impl Sending<'_> {
             };
             let unmet = match stored {
                 Ok(Some(stored)) => self.unmet(terms, stored),
-                Ok(None) => Ok(deleted(id)),
+                Ok(None) => Ok(Some(deleted(id))),
                 Err(unreadable) => Err(unreadable),
             };
-            return unmet.map_or_else(|unreadable| unreadable, |unmet| unmet.with_source(error));
+            return match unmet {
+                Ok(Some(unmet)) => unmet.with_source(error),
+                Ok(None) => error,
+                Err(unreadable) => unreadable,
+            };
         }
         if !error.is_duplicate_key() || error.index() != Some("_id_") || !names_id(&terms.filter) {
             return error;
@@ -401,7 +462,8 @@ impl Sending<'_> {
         }
         match self.stored(&terms.filter).await {
             Ok(Some(stored)) => match self.unmet(terms, stored) {
-                Ok(unmet) => unmet.with_source(error),
+                Ok(Some(unmet)) => unmet.with_source(error),
+                Ok(None) => error,
                 Err(unreadable) => unreadable,
             },
             _ => error,
@@ -422,9 +484,18 @@ impl Sending<'_> {
         }
     }
 
-    fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Error> {
+    /// Which of its terms a document does not meet. `None` where it meets them all by now, and nothing was asked but that
+    /// it is of no later schema version.
+    fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Option<Error>> {
+        let versions = self.plan.lifecycle.versions.filter(|_| terms.not_newer);
+        if let Some(newer) = versions.and_then(|versions| versions.refusal(&stored)) {
+            return Ok(Some(newer));
+        }
+        if terms.is_only_not_newer() {
+            return Ok(None);
+        }
         if terms.version.is_some() {
-            return Ok(conflict(CHANGED, stored));
+            return Ok(Some(conflict(CHANGED, stored)));
         }
         let mut violations = Vec::new();
         for condition in &terms.conditions {
@@ -437,11 +508,11 @@ impl Sending<'_> {
                 });
             }
         }
-        Ok(match violation::finish(violations) {
+        Ok(Some(match violation::finish(violations) {
             Err(error) => with_id(error, &stored),
             // It has changed between the write and the look at it.
             Ok(()) => conflict("the document was changed while it was written", stored),
-        })
+        }))
     }
 
     /// A document that the filter matches.

@@ -19,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) purge: bool,
     /// Whether the rules of the references to what is deleted were carried out already.
     pub(crate) carried_out: bool,
+    /// Whether the document that is written is given as the model, so that it must be one that the model can read.
+    pub(crate) gives_model: bool,
     /// The time of a larger write that this is a part of.
     pub(crate) at: Option<DateTime>,
     /// The paths of changes that name variants, each with the place of its write.

@@ -36,6 +36,8 @@ pub(crate) struct Terms {
     /// The version that a replacement is based on.
     pub(crate) version: Option<i64>,
     pub(crate) conditions: Vec<Condition>,
+    /// Whether it must not be of a later schema version than this program knows.
+    pub(crate) not_newer: bool,
     /// What would be wrong with the document that an upsert inserts.
     pub(crate) insertion: Vec<Violation>,
     /// The `_id` of a document that an upsert replaces, and whose version says that it was stored before.
@@ -44,7 +46,12 @@ pub(crate) struct Terms {
 
 impl Terms {
     pub(crate) fn is_empty(&self) -> bool {
-        self.version.is_none() && self.conditions.is_empty()
+        self.version.is_none() && self.conditions.is_empty() && !self.not_newer
+    }
+
+    /// Whether all that it depends on is that the document is of no later schema version.
+    pub(crate) fn is_only_not_newer(&self) -> bool {
+        self.version.is_none() && self.conditions.is_empty() && self.not_newer
     }
 }
 
@@ -95,6 +102,13 @@ impl Stages<'_> {
             filter: write.filter.clone(),
             ..Terms::default()
         };
+        if let Some(versions) = self.plan.lifecycle.versions
+            && (self.settings.gives_model || matches!(write.kind, Kind::Replace(_)))
+        {
+            // The older shape would take the place of the newer one; or be given, and not be read.
+            write.filter = document::narrowed(&write.filter, &versions.not_newer())?;
+            terms.not_newer = true;
+        }
         match &mut write.kind {
             Kind::Delete => {}
             Kind::Insert(document) => {

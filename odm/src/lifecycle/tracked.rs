@@ -219,7 +219,11 @@ impl<M: Model> Tracked<M> {
     /// Why the document was not found as it was loaded.
     async fn missed(&self, target: &Target, by_id: &RawDocumentBuf) -> Result<Error> {
         Ok(match find_one(target, by_id).await? {
-            Some(stored) => conflict(CHANGED, stored),
+            Some(stored) => {
+                let versions = M::LIFECYCLE.versions;
+                let newer = versions.and_then(|versions| versions.refusal(&stored));
+                newer.unwrap_or_else(|| conflict(CHANGED, stored))
+            }
             None => Error::new(ErrorKind::NotFound, GONE),
         })
     }
@@ -282,6 +286,7 @@ impl<M: Model> Tracked<M> {
             let (operation, of_variants) = update::<M>(target, exact, changes, scope)?;
             let settings = Settings {
                 of_variants,
+                gives_model: true,
                 ..Settings::default()
             };
             let answer = target.write(operation, settings).await?;

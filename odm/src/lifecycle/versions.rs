@@ -77,6 +77,25 @@ impl Versions {
         Ok(version)
     }
 
+    /// The error of a document of a later version than this program knows; `None` of any other.
+    pub(crate) fn refusal(&self, stored: &RawDocument) -> Option<Error> {
+        let error = self.version_of(stored).err()?;
+        (error.kind() == ErrorKind::NewerVersion).then(|| with_id(error, stored))
+    }
+
+    /// The condition that a document is of a later version.
+    pub(crate) fn newer(&self) -> RawDocumentBuf {
+        let later = document::single(bson::cstr!("$gt"), self.current);
+        document::single(bson::cstr!("schema_version"), later)
+    }
+
+    /// The condition that a document is of no later version.
+    pub(crate) fn not_newer(&self) -> RawDocumentBuf {
+        let later = document::single(bson::cstr!("$gt"), self.current);
+        let not = document::single(bson::cstr!("$not"), later);
+        document::single(bson::cstr!("schema_version"), not)
+    }
+
     /// The filter of documents of older versions, and of those whose version is none.
     pub(crate) fn outdated(&self) -> Result<RawDocumentBuf> {
         let others = [

@@ -13,6 +13,8 @@ crate::on_every_backend! {
     every_write_writes_the_version,
     a_tracked_document_is_migrated_when_it_is_saved,
     a_newer_version_is_an_error_of_its_own,
+    a_newer_version_is_not_replaced,
+    a_newer_version_is_not_changed_by_what_gives_it,
     what_was_read_can_be_written_back,
     a_batch_migrates_all_and_can_be_run_again,
     versions_of_other_types_are_read_or_told,
@@ -372,4 +374,162 @@ impl Backend for Racing {
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         self.inner.begin(options)
     }
+}
+
+/// The same people, of a later release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(
+    collection = "people",
+    schema_version = 4,
+    migrate(as_it_is, as_it_is, as_it_is)
+)]
+struct Later {
+    #[serde(rename = "_id")]
+    id: i32,
+    first: String,
+    last: String,
+    visits: i64,
+    title: Option<String>,
+}
+
+fn as_it_is(_: &mut Document) -> Result<()> {
+    Ok(())
+}
+
+fn later(id: i32) -> Later {
+    let Person { first, last, .. } = ann(id, 0);
+    Later {
+        id,
+        first,
+        last,
+        visits: 7,
+        title: Some("Dr".to_owned()),
+    }
+}
+
+/// With the optimistic version beside that of the schema.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "pages", schema_version = 2, migrate(as_it_is))]
+struct Page {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    #[odm(version)]
+    version: i64,
+}
+
+fn is_newer(error: &Error, id: i32, model: &str) {
+    assert_eq!(error.kind(), ErrorKind::NewerVersion, "{error}");
+    assert_eq!(
+        (error.id(), error.model(), error.path()),
+        (Some(&Bson::Int32(id)), Some(model), Some("schema_version"))
+    );
+}
+
+async fn a_newer_version_is_not_replaced(db: &Db) {
+    let (people, laters) = (db.collection::<Person>(), db.collection::<Later>());
+    for id in 1..=2 {
+        laters.insert(later(id)).await.unwrap();
+    }
+    is_newer(&people.save(ann(1, 1)).await.unwrap_err(), 1, "Person");
+    is_newer(&people.replace(ann(1, 1)).await.unwrap_err(), 1, "Person");
+    let replaced = people.replace_one(|p| p.last.eq("Lee") & p.id.eq(2), ann(2, 1));
+    is_newer(&replaced.await.unwrap_err(), 2, "Person");
+    let upserted = people.replace_one(|p| p.first.eq("Ann"), ann(9, 1)).upsert();
+    assert_eq!(upserted.await.unwrap_err().kind(), ErrorKind::NewerVersion);
+    let found = people.find_one_and_replace(|p| p.id.eq(1), ann(1, 1));
+    is_newer(&found.await.unwrap_err(), 1, "Person");
+    let found = people.find_one_and_replace(|p| p.id.eq(1), ann(1, 1)).untyped();
+    is_newer(&found.await.unwrap_err(), 1, "Person");
+    // In a transaction, and in batches beside others.
+    let tx = db.begin().await.unwrap();
+    let saved = tx.collection::<Person>().save(ann(1, 1)).await;
+    is_newer(&saved.unwrap_err(), 1, "Person");
+    tx.abort().await;
+    let batch = people
+        .bulk_write()
+        .unordered()
+        .replace_one(|p| p.id.eq(1), ann(1, 1))
+        .save(ann(2, 1))
+        .save(ann(3, 1))
+        .insert(ann(4, 1));
+    let error = batch.await.unwrap_err();
+    let mut errors: Vec<&odm::WriteError> = error.write_errors().iter().collect();
+    errors.sort_by_key(|one| one.index);
+    assert_eq!(errors.len(), 2, "{error}");
+    for (place, one) in errors.into_iter().enumerate() {
+        assert_eq!(one.index, place);
+        assert_eq!(one.error.kind(), ErrorKind::NewerVersion);
+        assert_eq!(one.error.id(), Some(&Bson::Int32(place as i32 + 1)));
+    }
+    assert_eq!(people.count(|p| p.id.gte(3)).await.unwrap(), 2);
+    for id in 1..=2 {
+        assert_eq!(laters.get(id).required().await.unwrap(), later(id));
+    }
+    assert_eq!(laters.count(|_| odm::Filter::all()).await.unwrap(), 4);
+    // What is not newer is replaced as ever, and what is not there is inserted, or is none.
+    assert_eq!(people.save(ann(3, 2)).await.unwrap().matched, 1);
+    assert_eq!(people.save(ann(5, 2)).await.unwrap().upserted_id, Some(5));
+    assert_eq!(people.replace(ann(6, 2)).await.unwrap().matched, 0);
+    // A page that another release has loaded, changed and migrated.
+    let pages = db.collection::<Page>();
+    let mut page = Page {
+        id: 1,
+        text: "a".to_owned(),
+        version: 0,
+    };
+    pages.insert(&page).await.unwrap();
+    let mut tracked = pages.get(1).tracked().required().await.unwrap();
+    let stored = doc! {"$set": {"schema_version": 3, "version": 1_i64, "text": "new"}};
+    pages.raw().update_one(doc! {"_id": 1}, stored).await.unwrap();
+    is_newer(&pages.save(&page).await.unwrap_err(), 1, "Page");
+    page.version = 1;
+    is_newer(&pages.save(&page).await.unwrap_err(), 1, "Page");
+    is_newer(&pages.replace(&page).await.unwrap_err(), 1, "Page");
+    let both = pages.bulk_write().unordered().save(&page);
+    let both = both.replace_one(|p| p.id.eq(1), &page);
+    let error = both.await.unwrap_err();
+    let kinds: Vec<ErrorKind> = error.write_errors().iter().map(|one| one.error.kind()).collect();
+    assert_eq!(kinds, [ErrorKind::NewerVersion; 2]);
+    tracked.text = "mine".to_owned();
+    is_newer(&tracked.save(&pages).await.unwrap_err(), 1, "Page");
+    let stored = pages.raw().find_one(doc! {"_id": 1}).await.unwrap().unwrap();
+    assert_eq!(stored.get_str("text").unwrap(), "new");
+}
+
+async fn a_newer_version_is_not_changed_by_what_gives_it(db: &Db) {
+    let (people, laters) = (db.collection::<Person>(), db.collection::<Later>());
+    laters.insert(later(1)).await.unwrap();
+    let changed = people.find_one_and_update(|p| p.id.eq(1), |p| p.visits.inc(1));
+    is_newer(&changed.await.unwrap_err(), 1, "Person");
+    let changed = people.find_one_and_update(|p| p.last.eq("Lee"), |p| p.visits.inc(1));
+    is_newer(&changed.return_new().await.unwrap_err(), 1, "Person");
+    let upserted = people.find_one_and_update(
+        |p| p.last.eq("Lee"),
+        |p| p.visits.inc(1) & p.id.set_on_insert(8) & p.first.set_on_insert("Ann"),
+    );
+    is_newer(&upserted.upsert().return_new().await.unwrap_err(), 1, "Person");
+    is_newer(
+        &people.find_one_and_delete(|p| p.id.eq(1)).await.unwrap_err(),
+        1,
+        "Person",
+    );
+    assert_eq!(laters.find_all().await.unwrap(), [later(1)]);
+    // A tracked document that was migrated since.
+    people.insert(ann(2, 1)).await.unwrap();
+    let mut tracked = people.get(2).tracked().required().await.unwrap();
+    let newer = doc! {"$set": {"schema_version": 4}};
+    people.raw().update_one(doc! {"_id": 2}, newer).await.unwrap();
+    tracked.visits += 1;
+    is_newer(&tracked.save(&people).await.unwrap_err(), 2, "Person");
+    assert_eq!(laters.get(2).required().await.unwrap().visits, 1);
+    // What need not be read may be newer.
+    let untyped = people.find_one_and_update(|p| p.id.eq(1), |p| p.visits.inc(1));
+    assert!(untyped.untyped().await.unwrap().is_some());
+    assert_eq!(laters.get(1).required().await.unwrap().visits, 8);
+    // One that matches beside it is taken, and none is none.
+    people.insert(ann(3, 1)).await.unwrap();
+    let taken = people.find_one_and_delete(|p| p.last.eq("Lee")).await.unwrap();
+    assert_eq!(taken, Some(ann(3, 1)));
+    assert_eq!(people.find_one_and_delete(|p| p.id.eq(3)).await.unwrap(), None);
 }
