@@ -18,6 +18,10 @@ mod exact;
 )]
 pub mod gridfs;
 mod hexadecimal;
+#[allow(
+    clippy::result_large_err,
+    reason = "errors name the document by its `_id`, and are rare"
+)]
 pub mod history;
 pub mod hold;
 pub mod idempotency;
