@@ -110,7 +110,8 @@ impl<M: Attributed> Catalog<M> {
             let Some(new) = self.rewritten(&product, stored) else {
                 return Ok(None);
             };
-            if is_same(&new, stored) {
+            // In any order of the names; and numbers that are none are themselves.
+            if new == *stored || is_same(&new, stored) {
                 return Ok(Some(false));
             }
             let mut unchanged = still(&self.field, stored);

@@ -348,6 +348,10 @@ async fn wrong_products_are_found_and_repaired(db: &Db) {
     assert_eq!(of(5), [&ProductProblemKind::NotNormal("ratings".into())]);
     assert_eq!(of(6), [&ProductProblemKind::UnknownType("hat".into())]);
     assert_eq!(of(7), [&ProductProblemKind::OtherForm]);
+    // A number that is none is wrong, and as it is stored.
+    raw.insert(doc! {"_id": 8, "type": "shoe", "attributes": {"color": "red", "size": f64::NAN}})
+        .await
+        .unwrap();
     let repaired = catalog.repair().await.unwrap();
     assert_eq!((repaired.changed, repaired.left), (4, 1));
     assert_eq!(catalog.repair().await.unwrap().changed, 0);
@@ -369,7 +373,7 @@ async fn wrong_products_are_found_and_repaired(db: &Db) {
         .into_iter()
         .map(|problem| problem.id)
         .collect();
-    let expected = [1, 1, 1, 4, 6].map(Bson::Int32);
+    let expected = [1, 1, 1, 4, 6, 8].map(Bson::Int32);
     assert_eq!(left, expected);
 }
 
