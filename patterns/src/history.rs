@@ -10,7 +10,8 @@
 //!
 //! # The stored shape
 //! Documents stay as they are. `{collection}_history` has one entry for each version that was replaced or deleted:
-//! `{_id: {of, version}, from, until, deleted, restored, document}`.
+//! `{_id: {of, version}, from, until, deleted, restored, document}`, and `refused` while the change that it was copied for was
+//! refused. `of` is the `_id` as it is stored. Of one of several kinds in a collection, `document` says which it is.
 //!
 //! # Guarantees
 //! Every change is two writes, **history first**: the current version is copied under its version; then the change is
@@ -21,6 +22,8 @@
 //! |---|---|
 //! | versions | none is lost, whoever dies where, as long as all changes go through the handle (or [`verify`](History::verify) says which are missing between those that are there) |
 //! | other patterns | publishing from an [`Outbox`](crate::outbox::Outbox) is no change: it counts no version. Those that change documents themselves ([`Effect::apply`](crate::saga::Effect::apply), [`Shelf`](crate::hold::Shelf)) go around the handle, and leave gaps |
+//! | refused changes | leave a copy of the current version, which is used by the next change, or made anew should the document be changed without its version until then. Migrations are no such change |
+//! | kinds | each kind sees its own versions alone; an `_id` that another kind's history has is not inserted |
 //! | concurrent writers | each change is of the version that its writer saw; who was slower tries again |
 //! | crash | between the two writes: nothing was changed. After a lost reply: the change happened, and trying again is another change |
 //! | in a transaction | made of `&tx`, both writes are part of it |
