@@ -28,13 +28,13 @@
 //! | reads | [`items`](Outlier::items) gives all that were added before it began |
 //! | crash | at any write: an element was added or not. A way back that was begun is finished by the next that comes by, or by [`repair`](Outlier::repair) |
 //! | transactions | needs none; made of `&tx`, it is part of it |
-//! | size | a document beside that has no room for an element is left for the next one, and so is the model's document. An element that is larger than 16 MiB is refused |
+//! | size | a document beside that has no room for an element is left for the next one, and so is the model's document; the way back is not begun where it would make the document larger than half of 16 MiB. An element that is larger than 16 MiB is refused |
 //! | soft deletion, kinds | who is softly deleted, or of another kind, is [`NotFound`](odm::ErrorKind::NotFound), for reading too. Nothing beside it is touched: restored, it has all of it |
 //! | deletion | leaves the documents beside, which a new document of the same `_id` does not get: [`forget`](Outlier::forget) them, in a hook before the deletion or after it |
 //! | archives | move the document and not what is beside it, which [`verify`](Outlier::verify) calls [`Orphaned`](OutlierProblemKind::Orphaned) and [`repair`](Outlier::repair) leaves: restored, it has all of it |
 //! | collation | what is beside a document has its `_id` as it is stored, however callers spell it |
 //! | growth | each way back leaves the documents beside, empty, until [`sweep`](Outlier::sweep) |
-//! | round trips | add 1, of an outlier 4; items 1, of an outlier 2, while it goes back 3 |
+//! | round trips | add 1, of an outlier 4, in a transaction the first 5; items 1, of an outlier 2, while it goes back 3 |
 //! | sharded | writes name the whole `_id`. Shard the overflow by `_id`, ranged |
 //!
 //! # Example
