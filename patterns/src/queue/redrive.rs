@@ -82,12 +82,13 @@ impl<J> Queue<J> {
         if revived.matched == 0 {
             return Ok(false);
         }
-        if let Some(group) = &job.group {
-            self.send_back(group, job.number).await?;
-        }
+        let sent = match &job.group {
+            Some(group) => self.send_back(group, job.number).await,
+            None => Ok(()),
+        };
         self.settle(job.group.map(|group| (group, None)).into_iter().collect())
             .await;
-        Ok(true)
+        sent.map(|()| true)
     }
 
     /// Takes the slot from the last of a group whose turn it is, if it comes behind this number and nobody has claimed it
