@@ -18,6 +18,9 @@ const MOST_STRAYS: usize = 4;
 /// After so many vain looks for neighbors the ranges of a part are taken to be far from each other.
 const MOST_VAIN: usize = 4;
 
+/// What is shown the keys of an index, each with the record that it leads to, if that is one of those looked for.
+pub(super) type VisitKey<'a> = dyn FnMut(&[u8], Option<u64>) -> Result<Flow> + 'a;
+
 /// What is left of a part of an index.
 #[derive(Clone, Debug)]
 pub(super) struct Scan {
@@ -87,11 +90,7 @@ impl Scan {
     ///
     /// One scan goes through ranges that have little between them: looking for the start of a range costs more than passing
     /// over a few entries.
-    pub(super) fn go_on(
-        &mut self,
-        read: &dyn Read,
-        visit: &mut dyn FnMut(&[u8], Option<u64>) -> Result<Flow>,
-    ) -> Result<bool> {
+    pub(super) fn go_on(&mut self, read: &dyn Read, visit: &mut VisitKey<'_>) -> Result<bool> {
         let Scan {
             tree,
             ranges,
