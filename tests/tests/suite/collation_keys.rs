@@ -54,8 +54,8 @@ async fn a_refused_key_is_never_a_sort_key(db: &Db) {
     known(error, doc! { "_id": "A" });
     let bulk = logins
         .bulk_write()
-        .insert(&login("d", "x"))
-        .insert(&login("e", "ANN"));
+        .insert(login("d", "x"))
+        .insert(login("e", "ANN"));
     known(bulk.await.unwrap_err(), doc! { "login": "ANN" });
     let unknown = |error: Error| {
         assert!(error.is_duplicate_key());

@@ -95,10 +95,21 @@ async fn a_refused_change_is_in_nobodys_way(db: &Db) {
     around("Bea").await;
     assert_eq!(history.update(1, |r| r.name.set("Cis")).await.unwrap(), 1);
     assert_eq!(history.get(1, 0).await.unwrap().name, "Bea");
-    refused(history.change(1, |record| Ok(record.number = 2)).await).await;
+    refused(
+        history
+            .change(1, |record| {
+                record.number = 2;
+                Ok(())
+            })
+            .await,
+    )
+    .await;
     around("Dan").await;
     history
-        .change(1, |record| Ok(record.name.push('a')))
+        .change(1, |record| {
+            record.name.push('a');
+            Ok(())
+        })
         .await
         .unwrap();
     assert_eq!(history.get(1, 1).await.unwrap().name, "Dan");
@@ -135,7 +146,10 @@ async fn a_migration_between_copy_and_change_is_no_clash(db: &Db) {
     assert!(after.verify().await.unwrap().is_empty());
     assert_eq!(after.update(1, |r| r.full_name.set("Bea")).await.unwrap(), 1);
     after
-        .change(2, |record| Ok(record.full_name.push('a')))
+        .change(2, |record| {
+            record.full_name.push('a');
+            Ok(())
+        })
         .await
         .unwrap();
     after.delete(3).await.unwrap();
@@ -181,7 +195,13 @@ async fn numbers_that_are_none_are_compared_by_their_bits(db: &Db) {
     assert_eq!(history.update(1, |r| r.value.set(1.5)).await.unwrap(), 2);
     assert_eq!(history.revert(1, 0).await.unwrap(), 3);
     assert!(history.get(1, 3).await.unwrap().value.is_nan());
-    history.change(1, |reading| Ok(reading.count += 1)).await.unwrap();
+    history
+        .change(1, |reading| {
+            reading.count += 1;
+            Ok(())
+        })
+        .await
+        .unwrap();
     history.delete(1).await.unwrap();
     assert_eq!(history.restore(1).await.unwrap(), 5);
     assert!(history.verify().await.unwrap().is_empty());
@@ -214,7 +234,13 @@ async fn going_back_keeps_fields_that_the_model_does_not_know(db: &Db) {
     let stored = doc! {"_id": 1, "other": &inner, "value": 1.0, "count": 1, "version": 0_i64};
     raw.insert(stored).await.unwrap();
     history.update(1, |r| r.count.inc(1)).await.unwrap();
-    history.change(1, |reading| Ok(reading.count += 1)).await.unwrap();
+    history
+        .change(1, |reading| {
+            reading.count += 1;
+            Ok(())
+        })
+        .await
+        .unwrap();
     // The model stores what it knows.
     let now = raw.find_one(doc! {"_id": 1}).await.unwrap().unwrap();
     assert_eq!(now.get("other"), None);
@@ -272,7 +298,10 @@ async fn versions_are_of_the_document_however_its_id_is_spelled(db: &Db) {
     }
     assert_eq!(history.revert("ANN", 0).await.unwrap(), 4);
     history
-        .change("Ann", |named| Ok(named.text.push('z')))
+        .change("Ann", |named| {
+            named.text.push('z');
+            Ok(())
+        })
         .await
         .unwrap();
     assert!(history.verify().await.unwrap().is_empty());

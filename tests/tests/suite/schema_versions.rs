@@ -381,7 +381,7 @@ impl Backend for Racing {
 #[odm(
     collection = "people",
     schema_version = 4,
-    migrate(as_it_is, as_it_is, as_it_is)
+    migrate(to_second, to_third, to_fourth)
 )]
 struct Later {
     #[serde(rename = "_id")]
@@ -393,6 +393,18 @@ struct Later {
 }
 
 fn as_it_is(_: &mut Document) -> Result<()> {
+    Ok(())
+}
+
+fn to_second(_: &mut Document) -> Result<()> {
+    Ok(())
+}
+
+fn to_third(_: &mut Document) -> Result<()> {
+    Ok(())
+}
+
+fn to_fourth(_: &mut Document) -> Result<()> {
     Ok(())
 }
 
