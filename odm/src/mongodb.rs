@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use self::cursors::CursorSessions;
 use self::driver_parts::DriverParts;
-pub use self::driver_parts::{Session, client, session};
+pub use self::driver_parts::{Session, client, error, session};
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, ClientSession, Collection, Database};
 use bson::RawDocumentBuf;

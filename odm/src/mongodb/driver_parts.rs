@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::mongodb::error::Error as DriverError;
 use ::mongodb::{Client, ClientSession};
 use tokio::sync::OwnedMutexGuard;
 
@@ -60,7 +61,7 @@ pub fn client(db: &Db) -> Result<Client> {
 ///
 /// The transaction waits for as long as it is held: drop it before the next operation through `tx`, which would wait for
 /// ever. Neither commit nor abort by it; that is the transaction's. The driver's errors become errors of this crate by
-/// `?`, so that the transaction is run again where that may cure it.
+/// [`error`], so that the transaction is run again where that may cure it.
 ///
 /// # Errors
 /// `Unsupported` on another backend, `Locked` when the transaction is over.
@@ -74,7 +75,7 @@ pub fn client(db: &Db) -> Result<Client> {
 /// db.transaction(async |tx| {
 ///     tx.raw_collection("books").insert(doc! {"_id": 1}).await?;
 ///     let mut session = odm::mongodb::session(&tx).await?;
-///     legacy.insert_one(doc! {"book": 1}).session(&mut *session).await?;
+///     legacy.insert_one(doc! {"book": 1}).session(&mut *session).await.map_err(odm::mongodb::error)?;
 ///     Ok(())
 /// })
 /// .await?;
@@ -90,6 +91,12 @@ pub async fn session(tx: &Tx) -> Result<Session> {
     let held = session.lock_owned().await;
     is_known.store(true, Ordering::Relaxed);
     Ok(Session(held))
+}
+
+/// The driver's error of an operation of which it is not known whether it writes, as an error of this crate: after a
+/// network failure it is in doubt.
+pub fn error(error: DriverError) -> Error {
+    super::error::from_driver(error, true).with_backend(super::NAME)
 }
 
 /// The driver's session of a transaction; the transaction waits until it is dropped.

@@ -24,13 +24,6 @@ pub(super) fn located(
     }
 }
 
-/// The driver's error of an operation of which it is not known whether it writes: after a network failure it is in doubt.
-impl From<DriverError> for Error {
-    fn from(error: DriverError) -> Error {
-        from_driver(error, true).with_backend(super::NAME)
-    }
-}
-
 /// The driver's error, as ours. After a network failure of a write it is not known whether it took effect.
 pub(super) fn from_driver(error: DriverError, is_write: bool) -> Error {
     let reply = error.server_response().cloned();

@@ -2,6 +2,7 @@
 
 use odm::bson::{Document, doc};
 use odm::mongodb::driver::bson as driver_bson;
+use odm::mongodb::error;
 use odm::{Db, ErrorKind};
 use odm_tests::command::run;
 
@@ -47,8 +48,16 @@ async fn the_driver_writes_inside_a_transaction(db: &Db) {
             .transaction(async |tx| {
                 tx.raw_collection("c").insert(doc! { "a": 1 }).await?;
                 let mut session = odm::mongodb::session(&tx).await?;
-                theirs.insert_one(doc! { "b": 1 }).session(&mut *session).await?;
-                let seen = theirs.count_documents(doc! {}).session(&mut *session).await?;
+                theirs
+                    .insert_one(doc! { "b": 1 })
+                    .session(&mut *session)
+                    .await
+                    .map_err(error)?;
+                let seen = theirs
+                    .count_documents(doc! {})
+                    .session(&mut *session)
+                    .await
+                    .map_err(error)?;
                 drop(session);
                 // Each sees what the other wrote.
                 assert_eq!(tx.raw_collection("d").count(doc! {}).await?, seen);
@@ -110,14 +119,15 @@ async fn the_drivers_errors_become_errors(db: &Db) {
     let twice = async || -> odm::Result<()> {
         theirs
             .insert_one(doc! { "_id": driver_bson::Bson::Int32(1) })
-            .await?;
-        theirs.insert_one(doc! { "_id": 1 }).await?;
+            .await
+            .map_err(error)?;
+        theirs.insert_one(doc! { "_id": 1 }).await.map_err(error)?;
         Ok(())
     };
-    let error = twice().await.unwrap_err();
+    let refused = twice().await.unwrap_err();
     assert_eq!(
-        (error.kind(), error.code()),
+        (refused.kind(), refused.code()),
         (ErrorKind::DuplicateKey, Some(11000)),
-        "{error}"
+        "{refused}"
     );
 }
