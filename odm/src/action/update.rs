@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawBson, RawDocumentBuf};
 
 use super::setters::{runs, setters};
 use super::{Draft, Explain, upserted_array, upserted_id};
@@ -108,38 +108,9 @@ runs!([D: Record] Update<D> => UpdateResult<D::Key>);
 async fn send(draft: Draft<backend::Update>) -> Result<(Target, WriteResult)> {
     let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
-    let one = operation_id(&operation);
     let answer = target.write(operation, settings).await?;
-    match check_single(&target, "update", answer.write()?) {
-        Ok(result) => Ok((target, result)),
-        Err(error) => match (error.id(), one.and_then(|id| Bson::try_from(id).ok())) {
-            (None, Some(id)) => Err(error.with_id(id)),
-            _ => Err(error),
-        },
-    }
-}
-
-/// The `_id` of the only document that is changed, where the operation says it.
-fn operation_id(operation: &Operation) -> Option<RawBson> {
-    let Operation::Update(backend::Update { statements, .. }) = operation else {
-        return None;
-    };
-    match statements.as_slice() {
-        [statement] if !statement.multi => equal_id(&statement.filter),
-        _ => None,
-    }
-}
-
-fn equal_id(filter: &RawDocument) -> Option<RawBson> {
-    match filter.get("_id").ok()?? {
-        RawBsonRef::Document(condition) => match condition.iter().next()?.ok()? {
-            (name, id) if name == "$eq" => Some(id.into()),
-            (name, _) if name.as_str().starts_with('$') => None,
-            _ => Some(condition.to_owned().into()),
-        },
-        RawBsonRef::RegularExpression(_) => None,
-        id => Some(id.into()),
-    }
+    let result = check_single(&target, "update", answer.write()?)?;
+    Ok((target, result))
 }
 
 pub(super) fn update_statement(filter: RawDocumentBuf, update: BuiltUpdate, multi: bool) -> UpdateStatement {

@@ -87,72 +87,47 @@ impl Walk {
         collection: &Collection,
         visit: &mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
     ) -> Result<bool> {
-        let records = collection.records;
+        let mut found = Finding {
+            read,
+            collection,
+            deadline: &mut self.deadline,
+            examined: &mut self.examined,
+            seen: &mut self.seen,
+            most_keys: self.most_keys,
+            visit,
+        };
         while let Some(part) = self.parts.get_mut(self.current) {
-            let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
-            let most_keys = self.most_keys;
             let stopped = match part {
                 Part::Records { reverse, after } => {
                     let mut last = None;
-                    let mut stopped = false;
                     let place = after.as_ref().map(|key| key.as_slice());
                     let range = match (place, *reverse) {
                         (None, _) => (Bound::Unbounded, Bound::Unbounded),
                         (Some(key), false) => (Bound::Excluded(key), Bound::Unbounded),
                         (Some(key), true) => (Bound::Unbounded, Bound::Excluded(key)),
                     };
-                    read.scan(records, range, *reverse, &mut |key, stored| {
-                        deadline.tick()?;
-                        let document = format::unseal(records, key, stored)?;
-                        examined.documents += 1;
+                    read.scan(collection.records, range, *reverse, &mut |key, stored| {
                         let record = record_of(key)?;
-                        if let Some(seen) = seen
-                            && !seen.insert(record)
-                        {
-                            return Ok(ControlFlow::Continue(()));
-                        }
-                        if visit(record, document)? == Flow::Stop {
-                            last = Some(record.to_be_bytes());
-                            stopped = true;
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        Ok(ControlFlow::Continue(()))
+                        Ok(match found.document(record, key, stored)? {
+                            Flow::Continue => ControlFlow::Continue(()),
+                            Flow::Stop => {
+                                last = Some(record.to_be_bytes());
+                                ControlFlow::Break(())
+                            }
+                        })
                     })?;
-                    if stopped {
-                        *after = last;
-                    }
+                    let stopped = last.is_some();
+                    *after = last.or(*after);
                     stopped
                 }
-                Part::Index(scan) => {
-                    let mut found = Finding {
-                        read,
-                        collection,
-                        deadline,
-                        examined,
-                        seen,
-                        most_keys,
-                        visit,
-                    };
-                    scan.go_on(read, &mut |_, record| {
-                        let flow = found.key()?;
-                        record.map_or(Ok(flow), |record| found.record(record))
-                    })?
-                }
-                Part::Merge(merge) => {
-                    let mut found = Finding {
-                        read,
-                        collection,
-                        deadline,
-                        examined,
-                        seen,
-                        most_keys,
-                        visit,
-                    };
-                    merge.go_on(read, &mut |seen| match seen {
-                        Seen::Key => found.key(),
-                        Seen::Record(record) => found.record(record),
-                    })?
-                }
+                Part::Index(scan) => scan.go_on(read, &mut |_, record| {
+                    let flow = found.key()?;
+                    record.map_or(Ok(flow), |record| found.record(record))
+                })?,
+                Part::Merge(merge) => merge.go_on(read, &mut |seen| match seen {
+                    Seen::Key => found.key(),
+                    Seen::Record(record) => found.record(record),
+                })?,
             };
             if stopped {
                 return Ok(false);
@@ -250,11 +225,27 @@ impl Finding<'_> {
         })
     }
 
+    /// A record is come by without an index.
+    #[inline]
+    fn document(&mut self, record: u64, key: &[u8], stored: &[u8]) -> Result<Flow> {
+        self.deadline.tick()?;
+        let document = format::unseal(self.collection.records, key, stored)?;
+        self.examined.documents += 1;
+        match self.is_new(record) {
+            true => (self.visit)(record, document),
+            false => Ok(Flow::Continue),
+        }
+    }
+
+    /// Whether the walk did not come by it before.
+    #[inline]
+    fn is_new(&mut self, record: u64) -> bool {
+        self.seen.as_mut().is_none_or(|seen| seen.insert(record))
+    }
+
     /// Its record is read, unless it was before.
     fn record(&mut self, record: u64) -> Result<Flow> {
-        if let Some(seen) = self.seen
-            && !seen.insert(record)
-        {
+        if !self.is_new(record) {
             return Ok(Flow::Continue);
         }
         let (records, key) = (self.collection.records, record.to_be_bytes());
