@@ -9,6 +9,7 @@ crate::on_every_backend! {
     the_branches_of_a_choice_share_an_order,
     figures_are_those_of_the_server,
     batches_go_on_where_the_last_one_ended,
+    what_a_transaction_deletes_meanwhile_is_passed_over,
     pages_by_place_read_no_more_than_the_page,
     what_is_in_several_scans_comes_once,
     one_of_several_is_changed_in_order,
@@ -94,32 +95,26 @@ fn expected(matches: impl Fn(i32) -> bool, backwards: bool, limit: usize) -> Vec
     all
 }
 
+/// Checks that the filter's matches come in order, forth and back, and that nothing is sorted for it.
+async fn check_merged(db: &Db, filter: &Document, matches: impl Fn(i32) -> bool + Copy) {
+    for direction in [1, -1] {
+        for limit in [1, 10, 0] {
+            let command = find(filter.clone(), doc! { "b": direction }, limit);
+            let most = if limit == 0 { usize::MAX } else { limit as usize };
+            let expected = expected(matches, direction < 0, most);
+            assert_eq!(places(db, command.clone()).await, expected, "{command}");
+            let stages = explain(db, &command).await.stages;
+            let has = |name: &str| stages.iter().any(|stage| stage == name);
+            assert!(has("SORT_MERGE") && !has("SORT"), "{stages:?}: {command}");
+        }
+    }
+}
+
 async fn values_before_the_order_have_a_scan_each(db: &Db) {
     many(db).await;
     let odd = |id: i32| [1, 3, 5].contains(&(id % 7));
     let filter = doc! { "a": { "$in": [1, 3, 5] } };
-    for (direction, backwards) in [(1, false), (-1, true)] {
-        for limit in [1, 10, 0] {
-            let command = find(filter.clone(), doc! { "b": direction }, limit);
-            let most = if limit == 0 { usize::MAX } else { limit as usize };
-            assert_eq!(
-                places(db, command.clone()).await,
-                expected(odd, backwards, most),
-                "{command}"
-            );
-            let told = explain(db, &command).await;
-            assert!(
-                told.stages.contains(&"SORT_MERGE".to_owned()),
-                "{:?}: {command}",
-                told.stages
-            );
-            assert!(
-                !told.stages.contains(&"SORT".to_owned()),
-                "{:?}: {command}",
-                told.stages
-            );
-        }
-    }
+    check_merged(db, &filter, odd).await;
     let skipping = doc! { "find": "c", "filter": filter, "sort": { "b": 1 }, "skip": 7, "limit": 5 };
     assert_eq!(places(db, skipping).await, expected(odd, false, 12)[7..]);
     // A range of the order itself.
@@ -133,23 +128,7 @@ async fn the_branches_of_a_choice_share_an_order(db: &Db) {
     many(db).await;
     let either = |id: i32| id % 7 == 1 || id % 3 == 2;
     let filter = doc! { "$or": [{ "a": 1 }, { "c": 2 }] };
-    for (direction, backwards) in [(1, false), (-1, true)] {
-        for limit in [1, 10, 0] {
-            let command = find(filter.clone(), doc! { "b": direction }, limit);
-            let most = if limit == 0 { usize::MAX } else { limit as usize };
-            assert_eq!(
-                places(db, command.clone()).await,
-                expected(either, backwards, most),
-                "{command}"
-            );
-            let told = explain(db, &command).await;
-            assert!(
-                told.stages.contains(&"SORT_MERGE".to_owned()),
-                "{:?}: {command}",
-                told.stages
-            );
-        }
-    }
+    check_merged(db, &filter, either).await;
     // A branch of several values, and a condition beside the choice.
     let filter = doc! { "$or": [{ "a": { "$in": [1, 2] } }, { "c": 2 }], "_id": { "$lt": 400 } };
     let command = find(filter, doc! { "b": -1 }, 20);
@@ -210,6 +189,49 @@ async fn batches_go_on_where_the_last_one_ended(db: &Db) {
             "batches of {size}"
         );
     }
+}
+
+async fn what_a_transaction_deletes_meanwhile_is_passed_over(db: &Db) {
+    many(db).await;
+    let filter = doc! { "a": { "$in": [1, 3, 5] } };
+    let odd = |id: i32| [1, 3, 5].contains(&(id % 7));
+    let tx = db.begin().await.expect("a transaction");
+    let own = tx.raw_collection("c");
+    let mut found = own
+        .find(filter.clone())
+        .sort_raw(doc! { "b": 1 })
+        .batch_size(3)
+        .stream();
+    let mut read = Vec::new();
+    for _ in 0..3 {
+        let next = found
+            .next()
+            .await
+            .expect("one of the first batch")
+            .expect("a document");
+        read.push(next.get_i32("b").expect("a place"));
+    }
+    assert_eq!(read, expected(odd, false, 3));
+    let gone = doc! { "a": 3, "b": { "$gt": read[2] } };
+    own.delete_many(gone).await.expect("deleted");
+    // A cursor shows what there was when it was opened, or what is left; and each once, in order.
+    while let Some(next) = found.next().await {
+        read.push(
+            next.expect("a document that can be read")
+                .get_i32("b")
+                .expect("a place"),
+        );
+    }
+    drop(found);
+    let last = read[2];
+    let left = |id: i32| odd(id) && (id % 7 != 3 || (id * 37) % 101 <= last);
+    let [before, after] = [
+        expected(odd, false, usize::MAX),
+        expected(left, false, usize::MAX),
+    ];
+    assert!(read == before || read == after, "{read:?}");
+    tx.abort().await;
+    assert_eq!(places(db, find(filter, doc! { "b": 1 }, 0)).await, before);
 }
 
 async fn pages_by_place_read_no_more_than_the_page(db: &Db) {
