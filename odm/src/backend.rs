@@ -37,6 +37,7 @@ pub use self::compaction::CompactReport;
 pub use self::concern::{ReadConcern, ReadPreference, WriteConcern};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::footprint::Footprint;
+pub(crate) use self::operation::id_of;
 pub use self::operation::{
     Aggregate, Backup, BulkWrite, Check, CollectionOptions, Compact, Count, CreateCollection, CreateIndexes,
     Delete, DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, Document, RawBson, RawDocumentBuf};
 
 use crate::backend::WriteSummary;
 use crate::collection::Record;
@@ -428,10 +428,11 @@ impl Error {
     }
 
     /// Says which document was to be written, if that is known, be it from the message, and was not said before.
-    pub(crate) fn of_document(self, id: Option<Bson>) -> Error {
+    pub(crate) fn of_document(self, id: Option<&RawBson>) -> Error {
         if self.id().is_some() {
             return self;
         }
+        let id = id.and_then(|id| Bson::try_from(id.as_raw_bson_ref()).ok());
         match id.or_else(|| named_id(self.message())) {
             Some(id) => self.with_id(id),
             None => self,

@@ -41,7 +41,7 @@ pub use self::derivation::DERIVED_PENDING;
 pub(crate) use self::derivation::{DerivedFields, mark};
 pub use self::derived::{Derivation, Derived};
 pub use self::derived_field::DerivedField;
-pub(crate) use self::document::{narrowed, with_field};
+pub(crate) use self::document::{is_within, narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub(crate) use self::insertion::equal_values;
 pub use self::kind::{Kind, KindOf};

@@ -15,7 +15,7 @@
 //! | late data | goes where it belongs | goes into the newest bucket |
 //! | order of reading | by time | by time within a range, by arrival in pages |
 //! | size | as many as come: choose a span for hundreds, not for 100,000; an entry that there is no room for (16 MiB) is refused | bounded; a bucket that has no room for an entry is left for the next one |
-//! | round trips of [`record`](Buckets::record) | 1 for each bucket | 2 for each bucket, 2 more where one is left for its size; 1 where all is there already |
+//! | round trips of [`record`](Buckets::record) | 1 for each bucket, 1 more where all is there already, 2 where a part is, and 1 for keys that have text | 2 for each bucket, 1 more where a part is there already and the keys have text, 2 more where one is left for its size; 1 where all is there already |
 //!
 //! # The stored shape
 //! `{_id: {series, number}, from, to, count, figures: {count, sum, squares, min, max}, entries: [..]}`. The figures are

@@ -7,6 +7,14 @@ pub(crate) fn by_bytes() -> Document {
     doc! { "locale": "simple" }
 }
 
+/// Whether a collation could take other values for this one.
+pub(crate) fn holds_text(value: &Bson) -> bool {
+    matches!(
+        value,
+        Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
+    )
+}
+
 /// The condition, inside of an `$elemMatch`, that a field of an element is this very text.
 pub(crate) fn element(field: &str, text: &str) -> Document {
     doc! { field: { "$eq": text }, "$jsonSchema": holding(field, text) }

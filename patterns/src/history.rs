@@ -27,7 +27,7 @@
 //! | concurrent writers | each change is of the version that its writer saw; who was slower tries again |
 //! | crash | between the two writes: nothing was changed. After a lost reply: the change happened, and trying again is another change |
 //! | in a transaction | made of `&tx`, both writes are part of it |
-//! | round trips | a change 3: read, copy, write. [`versions`](History::versions) 2, [`as_of`](History::as_of) 4 at the most |
+//! | round trips | a change 3: read, copy, write; after a refused one 4. [`versions`](History::versions) 2, [`as_of`](History::as_of) 4 at the most |
 //! | times | with `#[odm(updated)]` exact. Without, a change counts from when the version before it was copied last: the moment of the change, unless its writer died or lost between the two writes and no other change of that version came after it |
 //! | deletion | the last version stays, with its end. [`restore`](History::restore) goes on with the next version |
 //! | soft deletion | is a deletion: what stays of the document is no version. `restore` keeps it in the history (with a field `gone`), where its number is skipped |

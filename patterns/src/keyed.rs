@@ -49,7 +49,14 @@ pub(crate) fn integer(value: &Bson) -> Option<i64> {
         Bson::Int32(number) => Some(i64::from(*number)),
         Bson::Int64(number) => Some(*number),
         // What a shell has written.
-        Bson::Double(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => Some(*number as i64),
+        Bson::Double(number) => whole(*number),
         _ => None,
     }
+}
+
+/// The whole number that a double is.
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    // Up to here doubles hold every whole number.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }

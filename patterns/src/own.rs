@@ -5,7 +5,7 @@
 //! meant.
 
 use odm::action::{Count, Find, Update};
-use odm::bson::Document;
+use odm::bson::{Bson, Document};
 use odm::{Collection, Error, ErrorKind, Filter, Model, Update as Change};
 
 /// The documents that a condition in MongoDB's words finds, as they are stored.
@@ -30,6 +30,14 @@ pub(crate) fn update_one<M: Model>(
         .with_deleted()
 }
 
+/// A condition, of the documents of the model's kind alone: for [`Collection::raw`].
+pub(crate) fn of_kind<M: Model>(mut filter: Document) -> Document {
+    if let Some(kind) = M::DESCRIPTOR.kind {
+        filter.insert(kind.tag, kind.name);
+    }
+    filter
+}
+
 /// Whether a stored document is of the model's kind.
 pub(crate) fn is_of_kind<M: Model>(document: &Document) -> bool {
     let kind = M::DESCRIPTOR.kind;
@@ -43,4 +51,19 @@ pub(crate) fn is_refused(error: &Error) -> bool {
         error.kind(),
         ErrorKind::DuplicateKey | ErrorKind::Validation | ErrorKind::Referenced
     )
+}
+
+/// Whether what must be unique is the `_id`.
+pub(crate) fn is_of_id(error: &Error) -> bool {
+    error.is_duplicate_key()
+        && (error.index() == Some("_id_") || error.key_pattern().is_some_and(|key| key.keys().eq(["_id"])))
+}
+
+/// Says which document an error is of, and where in it, unless the error says where.
+pub(crate) fn located<M: Model>(error: Error, id: &Bson, path: &str) -> Error {
+    let error = error.with_model(M::DESCRIPTOR.name).with_id(id.clone());
+    match error.path() {
+        Some(_) => error,
+        None => error.with_path(path),
+    }
 }

@@ -2,12 +2,12 @@
 
 use odm::bson::{Bson, Document, RawDocumentBuf, doc};
 
+use crate::exact;
+
 /// The condition that this very value stands at a dotted path: strings by their bytes, whatever the collation of the
 /// collection makes of them. A schema tells them apart; it does not tell the order of fields, which `$eq` does.
 pub(crate) fn still(path: &str, value: &Bson) -> Document {
-    let schema = path.rsplit('.').fold(doc! { "enum": [value] }, |schema, name| {
-        doc! { "properties": { name: schema } }
-    });
+    let schema = exact::at(path, doc! { "enum": [value] });
     doc! { path: { "$eq": value }, "$jsonSchema": schema }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::is_within;
 use crate::query::Keyset;
 use crate::relation::with_needed;
 
@@ -102,10 +103,4 @@ impl Added {
             value => value.into(),
         }
     }
-}
-
-/// Whether a path is the same as another, or goes on from it.
-fn is_within(path: &str, outer: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

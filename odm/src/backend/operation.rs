@@ -10,7 +10,7 @@ mod write;
 
 use std::time::Duration;
 
-use bson::{Bson, RawBson, RawBsonRef, RawDocumentBuf};
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 pub use self::collection::{
     CollectionOptions, CreateCollection, DropCollection, ModifyCollection, RenameCollection,
@@ -201,7 +201,7 @@ impl Operation {
     }
 
     /// The `_id` of the only document that it updates or deletes, where its filter says it.
-    pub(crate) fn written_id(&self) -> Option<Bson> {
+    pub(crate) fn written_id(&self) -> Option<RawBson> {
         let filter = match self {
             Operation::FindAndModify(change) => &change.filter,
             Operation::Update(update) => match update.statements.as_slice() {
@@ -214,16 +214,7 @@ impl Operation {
             },
             _ => return None,
         };
-        let id = match filter.get("_id").ok()?? {
-            RawBsonRef::Document(condition) => match condition.iter().next() {
-                Some(Ok((name, value))) if name.as_str() == "$eq" => value,
-                Some(Ok((name, _))) if name.as_str().starts_with('$') => return None,
-                _ => RawBsonRef::Document(condition),
-            },
-            RawBsonRef::RegularExpression(_) => return None,
-            id => id,
-        };
-        Bson::try_from(id).ok()
+        id_of(filter).map(RawBson::from)
     }
 
     /// The collection the operation is about, if it is about one.
@@ -329,3 +320,16 @@ operations!(
     Flush,
     MeasureStore,
 );
+
+/// The `_id` that a filter asks for, if it asks for one alone.
+pub(crate) fn id_of(filter: &RawDocument) -> Option<RawBsonRef<'_>> {
+    match filter.get("_id").ok()?? {
+        RawBsonRef::Document(condition) => match condition.iter().next() {
+            Some(Ok((name, id))) if name.as_str() == "$eq" => Some(id),
+            Some(Ok((name, _))) if name.as_str().starts_with('$') => None,
+            _ => Some(RawBsonRef::Document(condition)),
+        },
+        RawBsonRef::RegularExpression(_) => None,
+        id => Some(id),
+    }
+}

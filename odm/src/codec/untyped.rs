@@ -66,9 +66,14 @@ fn read_untyped(document: &RawDocument) -> Result<Document> {
 /// `Corrupt` for bytes that are no BSON.
 pub(crate) fn decode_untyped_value(value: RawBsonRef<'_>) -> Result<Bson> {
     let mut document = RawDocumentBuf::new();
-    document.append(bson::raw::cstr!("v"), value);
-    let mut decoded = decode_untyped(&document)?;
-    Ok(decoded.remove("v").unwrap_or(Bson::Null))
+    match value {
+        RawBsonRef::Document(_) | RawBsonRef::Array(_) | RawBsonRef::JavaScriptCodeWithScope(_) => {
+            document.append(bson::raw::cstr!(""), value);
+        }
+        plain => return Bson::try_from(plain).map_err(|error| broken(error, &[], "")),
+    }
+    let mut decoded = read_untyped(&document)?;
+    Ok(decoded.remove("").unwrap_or(Bson::Null))
 }
 
 /// The error of a value with this name in what is being read.

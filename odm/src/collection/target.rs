@@ -131,8 +131,8 @@ impl Target {
         let executing = self.0.executor.execute(operation);
         async move {
             match executing.await {
-                Ok(answer) => Ok(answer.of_document(id)),
-                Err(error) => Err(self.explain(error.of_document(id), name)),
+                Ok(answer) => Ok(answer.of_document(id.as_ref())),
+                Err(error) => Err(self.explain(error.of_document(id.as_ref()), name)),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bson::{Bson, DateTime, RawBson, RawDocumentBuf};
+use bson::{DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
@@ -158,10 +158,10 @@ impl Answer {
     }
 
     /// The same; failures of its only write say which document that is.
-    pub(crate) fn of_document(mut self, id: Option<Bson>) -> Answer {
+    pub(crate) fn of_document(mut self, id: Option<&RawBson>) -> Answer {
         if let Response::Write(result) = &mut self.response {
             for (_, error) in &mut result.errors {
-                *error = error.clone().of_document(id.clone());
+                *error = error.clone().of_document(id);
             }
         }
         self

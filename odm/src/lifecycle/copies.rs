@@ -9,7 +9,8 @@ use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use futures_core::future::BoxFuture;
 
-use super::derivation::{DerivedFields, is_within, named};
+use super::derivation::{DerivedFields, named};
+use super::document::is_within;
 use super::scope::{Scope, Settings};
 use super::write::{Kind, Write};
 use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};

@@ -10,7 +10,7 @@ use bson::{Bson, DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDoc
 use super::copies::{PENDING, marked_by};
 use super::declared::Declared;
 use super::derived::Deriving;
-use super::document;
+use super::document::{self, is_within};
 use super::versions::with_id;
 use super::write::Write;
 use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};
@@ -424,12 +424,6 @@ async fn write(target: &Target, statements: Vec<UpdateStatement>) -> Result<u64>
         Some((_, error)) => Err(target.explain(error, "update")),
         None => Ok(result.summary.matched),
     }
-}
-
-/// Whether a path is the same as another, or goes on from it.
-pub(super) fn is_within(path: &str, outer: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A path without the places of elements: `chapters.0.title` changes what is read as `chapters.title`.

@@ -73,6 +73,12 @@ pub(crate) fn narrowed(filter: &RawDocument, condition: &RawDocument) -> Result<
     Ok(all)
 }
 
+/// Whether a path is the same as another, or goes on from it.
+pub(crate) fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// The integer in a field.
 pub(crate) fn integer(document: &RawDocument, name: &str) -> Option<i64> {
     match document.get(name) {

@@ -3,7 +3,7 @@
 //! Whatever is to see every change belongs between the stages and the database, where [`Batch::writes`] is what will
 //! be sent and the target's executor is the running transaction's: as the rules of references do in [`deletion`].
 
-use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::{GUARD, NOT_STORED, existing_stage};
@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::ready::{After, Ready, copied, copies_mark, has_rules, run_hooks};
 use super::scope::Settings;
 use super::stages::Terms;
+use super::versions::with_id;
 use super::violation::{self, Violation};
 use super::write::{Batch, Kind, Write};
 use crate::backend::{self, Operation, ReadOptions, WriteResult, WriteSummary};
@@ -211,19 +212,6 @@ impl Sending<'_> {
             violation::finish(refused.collect())?;
         }
         let several = writes.len() > 1;
-        let is_open = writes.iter().any(|write| write.multi || write.upsert);
-        let has_many = writes.iter().any(|write| write.multi);
-        if self.ruled.contains(&true) {
-            let answer = self.send_deletions(batch, writes).await?;
-            let answer = self.with_newer(answer, batch, has_many).await?;
-            return self.understood(answer, several || is_open).await;
-        }
-        if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
-            && write.upsert
-            && self.is_in_steps(terms)
-        {
-            return self.upsert_in_steps(batch, write.clone(), terms).await;
-        }
         for (write, terms) in writes.iter().zip(&self.terms) {
             if several && write.upsert && !terms.conditions.is_empty() && !names_id(&terms.filter) {
                 return Err(Error::new(
@@ -237,6 +225,19 @@ impl Sending<'_> {
                     "in a batch, an upsert that replaces a document with a schema version must find it by `_id`",
                 ));
             }
+        }
+        let is_open = writes.iter().any(|write| write.multi || write.upsert);
+        let has_many = writes.iter().any(|write| write.multi);
+        if self.ruled.contains(&true) {
+            let answer = self.send_deletions(batch, writes).await?;
+            let answer = self.with_newer(answer, batch, has_many).await?;
+            return self.understood(answer, several || is_open).await;
+        }
+        if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
+            && write.upsert
+            && self.is_in_steps(terms)
+        {
+            return self.upsert_in_steps(batch, write.clone(), terms).await;
         }
         if matches!(batch.carrier, Operation::BulkWrite(_)) && self.softly.contains(&true) {
             let answer = self.send_runs(batch, writes).await?;
@@ -269,20 +270,37 @@ impl Sending<'_> {
             true => failed.min().unwrap_or(self.terms.len()),
             false => self.terms.len(),
         };
-        for (index, terms) in self.terms.iter().enumerate().take(end) {
-            let is_known = result.errors.iter().any(|(failed, _)| *failed == index)
-                || result.upserted.iter().any(|(upserted, _)| *upserted == index);
-            if is_known || !terms.not_newer {
-                continue;
-            }
+        // Without an `_id` a later document that matches says nothing of the one that was replaced.
+        let asked = self.terms.iter().enumerate().take(end).filter(|(index, terms)| {
+            terms.not_newer
+                && backend::id_of(&terms.filter).is_some()
+                && !result.errors.iter().any(|(failed, _)| failed == index)
+                && !result.upserted.iter().any(|(upserted, _)| upserted == index)
+        });
+        let asked: Vec<_> = asked.collect();
+        let mut ids = bson::RawArrayBuf::new();
+        for id in asked
+            .iter()
+            .filter_map(|(_, terms)| backend::id_of(&terms.filter))
+        {
+            ids.push(RawBson::from(id));
+        }
+        let among = document::single(bson::cstr!("$in"), ids);
+        let filter = document::narrowed(&document::single(bson::cstr!("_id"), among), &versions.newer())?;
+        // What was written was written, whether or not it can be told now what was not.
+        if asked.is_empty() || !matches!(self.stored(&filter).await, Ok(Some(_))) {
+            return Ok(answer);
+        }
+        let mut refused = Vec::new();
+        for (index, terms) in asked {
             let filter = document::narrowed(&terms.filter, &versions.newer())?;
-            if let Some(newer) = self.stored(&filter).await?
+            if let Ok(Some(newer)) = self.stored(&filter).await
                 && let Some(error) = versions.refusal(&newer)
             {
-                let error = self.target.explain(error, batch.carrier.name());
-                result.errors.push((index, error));
+                refused.push((index, self.target.explain(error, batch.carrier.name())));
             }
         }
+        result.errors.extend(refused);
         result.errors.sort_by_key(|(index, _)| *index);
         Ok(answer.with_write(result))
     }
@@ -377,17 +395,23 @@ impl Sending<'_> {
     async fn upsert_in_steps(&self, batch: &Batch, write: Write, terms: &Terms) -> Result<Answer> {
         let mut first = write.clone();
         first.upsert = false;
-        let answer = self.execute(batch.carry(vec![first])?, false).await?;
+        let answer = self.execute(batch.carry(vec![first.clone()])?, false).await?;
         if !found_nothing(&answer) {
             return Ok(answer);
         }
-        if let Some(stored) = self.stored(&terms.filter).await? {
-            match self.unmet(terms, stored)? {
-                Some(unmet) => return Err(unmet),
-                None => return Ok(answer),
+        match self.stored(&terms.filter).await? {
+            Some(stored) => {
+                if let Some(unmet) = self.unmet(terms, stored)? {
+                    return Err(unmet);
+                }
+                // It came after it was looked for, so that it is found now. What may not be inserted is not sent, should it
+                // be gone again.
+                if !terms.insertion.is_empty() {
+                    return self.execute(batch.carry(vec![first])?, false).await;
+                }
             }
+            None => violation::finish(terms.insertion.clone())?,
         }
-        violation::finish(terms.insertion.clone())?;
         self.execute(batch.carry(vec![write])?, false).await
     }
 
@@ -553,27 +577,9 @@ pub(super) fn conflict(text: &'static str, stored: RawDocumentBuf) -> Error {
     error.with_current(stored)
 }
 
-fn with_id(error: Error, stored: &RawDocument) -> Error {
-    match stored.get("_id") {
-        Ok(Some(id)) => match bson::Bson::try_from(id) {
-            Ok(id) => error.with_id(id),
-            Err(_) => error,
-        },
-        _ => error,
-    }
-}
-
 /// Whether only one document can match, because the filter has its `_id`.
 fn names_id(filter: &RawDocumentBuf) -> bool {
-    match filter.get("_id") {
-        Ok(Some(RawBsonRef::Document(id))) => match id.iter().next() {
-            Some(Ok((name, _))) => name.as_str() == "$eq" || !name.as_str().starts_with('$'),
-            _ => true,
-        },
-        Ok(Some(RawBsonRef::RegularExpression(_))) => false,
-        Ok(Some(_)) => true,
-        Ok(None) | Err(_) => false,
-    }
+    backend::id_of(filter).is_some()
 }
 
 fn found_nothing(answer: &Answer) -> bool {

@@ -52,10 +52,7 @@ impl<M: Model> Archive<M> {
             repaired.extend(found);
         }
         for side in [self.live.raw(), self.archived.raw()] {
-            let mut marked = doc! { FIELD: { "$exists": true } };
-            if let Some(kind) = M::DESCRIPTOR.kind {
-                marked.insert(kind.tag, kind.name);
-            }
+            let marked = own::of_kind::<M>(doc! { FIELD: { "$exists": true } });
             side.update_many(marked, doc! { "$unset": { FIELD: 1 } }).await?;
         }
         Ok(repaired)

@@ -5,6 +5,7 @@ use odm::bson::{Bson, Document, RawDocumentBuf, doc};
 use odm::{Collection, Error, ErrorKind, Model, Result};
 
 use super::mark::FIELD;
+use crate::exact;
 
 /// The condition that a document is as it was read: as a whole, and of the same version where the model has one.
 fn unchanged<M: Model>(document: &Document) -> Document {
@@ -51,7 +52,7 @@ pub(super) async fn write_unchanged<M: Model>(
         }
     }
     let mut written = 0;
-    for writes in [by_bytes.collation(doc! { "locale": "simple" }), by_schema] {
+    for writes in [by_bytes.collation(exact::by_bytes()), by_schema] {
         if !writes.is_empty() {
             let done = writes.await?;
             written += done.matched + done.deleted;

@@ -11,6 +11,7 @@ use super::encoded::{Encoded, Names, push};
 use super::identity::identity;
 use crate::computed::Amount;
 use crate::dotted::{elements_at, value_at};
+use crate::exact::holds_text;
 use crate::numbered::{Newest, Numbered, fits, is_too_large, too_large};
 use crate::value;
 
@@ -25,9 +26,10 @@ pub struct Recorded {
 }
 
 impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
-    /// Records entries of a series. Round trips: by span one for each bucket that they belong to; by count two for each
-    /// bucket that they go into, one more in a transaction, two more where one is left for its size, and one where all were
-    /// there before.
+    /// Records entries of a series. Round trips, by span: one for each bucket that they belong to, one more where all were
+    /// there before, two more where a part was, and one more then for unique keys that have text. By count: two for each
+    /// bucket that they go into, one more in a transaction, one more where a part was there before and the unique keys have
+    /// text, two more where one is left for its size, and one where all were there before.
     ///
     /// # Errors
     /// `Encode` when an entry's time is not stored as a date, its value cannot be summed, or its unique key is an array;
@@ -159,7 +161,8 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
         Ok(())
     }
 
-    /// The newest bucket of a series; drops the entries that are in any of them. One round trip, in a transaction two.
+    /// The newest bucket of a series; drops the entries that are in any of them. One round trip, in a transaction two; one
+    /// more where a part of the entries is there and their keys have text.
     async fn newest(
         &self,
         buckets: &Numbered,
@@ -248,18 +251,25 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
             let key = entry.unique.as_ref();
             key.is_none_or(|key| !known.contains(&identity(key)))
         });
-        if entries.len() == before {
-            // The collection has a collation, which holds them for the same as others: it knows which.
-            let mut left = Vec::with_capacity(before);
-            for entry in entries.drain(..) {
-                let mut this = buckets.clone();
-                this.insert(format!("entries.{unique}"), doc! { "$eq": &entry.unique });
-                if entry.unique.is_none() || !self.buckets.exists(this).await? {
-                    left.push(entry);
-                }
-            }
-            *entries = left;
+        if entries.len() < before {
+            // Of the rest, those of text can be there by the collection's collation: that is asked for them alone.
+            let gone = (before - entries.len()) as u64;
+            let mut keys = entries.iter().filter_map(|entry| entry.unique.as_ref());
+            return match keys.any(holds_text) {
+                true => Ok(gone + Box::pin(self.repeated_in(buckets, entries)).await?),
+                false => Ok(gone),
+            };
         }
+        // The collection has a collation, which holds them for the same as others: it knows which.
+        let mut left = Vec::with_capacity(before);
+        for entry in entries.drain(..) {
+            let mut this = buckets.clone();
+            this.insert(format!("entries.{unique}"), doc! { "$eq": &entry.unique });
+            if entry.unique.is_none() || !self.buckets.exists(this).await? {
+                left.push(entry);
+            }
+        }
+        *entries = left;
         Ok((before - entries.len()) as u64)
     }
 }

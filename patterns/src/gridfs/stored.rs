@@ -8,6 +8,8 @@ use odm::bson::{Binary, Bson, DateTime, Document, deserialize_from_document};
 use serde::de::{self, DeserializeOwned, Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::keyed;
+
 /// What is known of a file: its document in the collection of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "fs.files")]
@@ -123,13 +125,6 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
-        whole_double(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
+        keyed::whole(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
     }
-}
-
-/// The whole number that a double is.
-pub(super) fn whole_double(number: f64) -> Option<i64> {
-    // Up to here doubles hold every whole number.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }

@@ -8,8 +8,8 @@ use odm::bson::{Bson, DateTime, Document, RawBson, deserialize_from_document, do
 use odm::{Error, ErrorKind};
 
 use super::layout::Layout;
-use super::stored::whole_double;
 use super::{Bucket, GridFsError, StoredFile};
+use crate::keyed;
 
 /// How many files are compared at once.
 const FILES: usize = 500;
@@ -341,12 +341,7 @@ fn agrees(layout: Layout, sums: Option<&Document>) -> bool {
 }
 
 fn integer(document: &Document, name: &str) -> i64 {
-    match document.get(name) {
-        Some(Bson::Int32(number)) => (*number).into(),
-        Some(Bson::Int64(number)) => *number,
-        Some(Bson::Double(number)) => whole_double(*number).unwrap_or(-1),
-        _ => -1,
-    }
+    document.get(name).and_then(keyed::integer).unwrap_or(-1)
 }
 
 /// A value as bytes, to be looked up by.

@@ -274,7 +274,7 @@ impl<M: Model> History<M> {
         self.records.update_one(key, restored).await?;
         match self.documents.raw().insert(document).await {
             Ok(_) => Ok(version + 1),
-            Err(error) if is_of_id(&error) => Err(already_there::<M>(id.clone())),
+            Err(error) if own::is_of_id(&error) => Err(already_there::<M>(id.clone())),
             Err(error) => Err(located::<M>(error, id).into()),
         }
     }
@@ -322,6 +322,11 @@ impl<M: Model> History<M> {
         };
         let copied = kept.get_document("document").ok();
         if copied.is_some_and(|copied| self.is_same_version(copied, &stored)) {
+            // Now it is the copy of another change, which may replace the version.
+            if kept.contains_key(REFUSED) {
+                let unset = doc! { "$unset": { REFUSED: 1 } };
+                self.records.update_one(record, unset).await?;
+            }
             return Ok(());
         }
         // The change that the copy was made for was refused, so that no version has replaced it.
@@ -358,7 +363,7 @@ impl<M: Model> History<M> {
     }
 
     /// Says of the copy of the current version that the change which it was made for was refused: should the document be
-    /// changed without its version now, it is copied anew. Gives the error.
+    /// changed without its version now, it is copied anew. The next change takes that off. Gives the error.
     async fn refused(&self, current: &Current, error: Error) -> HistoryError {
         if own::is_refused(&error) && !self.db.in_transaction() {
             let key = doc! { "_id": RECORDS.key(&current.id, current.version) };
@@ -458,12 +463,6 @@ fn clash<M: Model>(id: &Bson, version: i64) -> HistoryError {
         id: id.clone(),
         version,
     }
-}
-
-/// Whether what must be unique is the `_id`.
-fn is_of_id(error: &Error) -> bool {
-    error.is_duplicate_key()
-        && (error.index() == Some("_id_") || error.key_pattern().is_some_and(|key| key.keys().eq(["_id"])))
 }
 
 fn located<M: Model>(error: Error, id: &Bson) -> Error {

@@ -7,6 +7,7 @@ use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Collection, Db, Error, ErrorKind, Field, Filter, IndexInfo, Model, Operand, Result, Update};
 
 use crate::keyed::integer;
+use crate::own;
 
 /// The documents of a model that expire by the date in a field, or some time after it. Where there is no date, never.
 /// Cheap to clone.
@@ -157,15 +158,12 @@ impl<M: Model> Expiry<M> {
             Some(seconds) => problems.push(ExpiryProblem::OtherTime { seconds }),
         }
         problems.extend(of_all.map(|index| ExpiryProblem::AllKinds { index: index.name }));
-        let mut not_dates =
+        let not_dates =
             doc! { &self.date: { "$exists": true, "$ne": Bson::Null, "$not": { "$type": "date" } } };
-        if let Some(kind) = M::DESCRIPTOR.kind {
-            not_dates.insert(kind.tag, kind.name);
-        }
         let found = self
             .documents
             .raw()
-            .find(not_dates)
+            .find(own::of_kind::<M>(not_dates))
             .project_raw(doc! { "_id": 1 });
         problems.extend(
             found

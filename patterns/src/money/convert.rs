@@ -87,13 +87,7 @@ pub async fn convert<M: Model, F: Form, G: Form, T, U>(
     let mut documents = own::find(collection, filter.clone()).stream();
     while let Some(document) = documents.try_next().await? {
         let id = document.get("_id").cloned().unwrap_or(Bson::Null);
-        let located = |error: Error| {
-            let error = error.with_model(M::DESCRIPTOR.name).with_id(id.clone());
-            match error.path() {
-                Some(_) => error,
-                None => error.with_path(to.place()),
-            }
-        };
+        let located = |error: Error| own::located::<M>(error, &id, &to.place());
         let mut seen = Some(document);
         for attempt in 0.. {
             let Some(document) = seen.take() else { break };

@@ -104,7 +104,9 @@ impl<M: Model, T> Outlier<M, T> {
     async fn look(&self, id: &Bson) -> Result<Seen> {
         let this = doc! { "_id": { "$eq": id } };
         let here = self.documents.find(|_| Filter::raw(this.clone())).limit(1);
-        match here.untyped().await?.pop() {
+        // Without the elements. The list stays: what is beside it would look like a state.
+        let here = here.project_raw(doc! { &self.list: { "$slice": 0 } });
+        match here.await?.pop() {
             Some(document) => Ok(Seen::Here {
                 head: self.read(&document)?,
                 others: Others::of(&document, &self.state),

@@ -27,6 +27,14 @@ pub(super) struct Head {
     pub(super) pages: Option<ObjectId>,
 }
 
+/// The condition that an epoch is this one: the first need not be stored.
+pub(super) fn of_epoch(epoch: i64) -> Document {
+    match epoch {
+        0 => doc! { "$in": [0, Bson::Null] },
+        epoch => doc! { "$eq": epoch },
+    }
+}
+
 impl Owner {
     /// The part of the pages' `_id`s that says whose they are.
     pub(super) fn key(&self) -> Bson {
@@ -146,14 +154,10 @@ impl<M: Model, T> Outlier<M, T> {
 
     /// The condition on the document that its array goes on, in the pages of this owner.
     pub(super) fn goes_on(&self, owner: &Owner) -> Document {
-        let epoch = match owner.epoch {
-            0 => doc! { "$in": [0, Bson::Null] },
-            epoch => doc! { "$eq": epoch },
-        };
         doc! {
             "_id": { "$eq": &owner.id },
             format!("{}.is", self.state): true,
-            format!("{}.epoch", self.state): epoch,
+            format!("{}.epoch", self.state): of_epoch(owner.epoch),
             format!("{}.pages", self.state): { "$eq": owner.pages },
         }
     }

@@ -8,7 +8,7 @@ use odm::{Collection, Db, Error, Field, Filter, Model, Operand, Path, Result, Up
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::head::{Head, Owner};
+use super::head::{Head, Owner, of_epoch};
 use crate::bucket::identity;
 use crate::keyed::Keyed;
 use crate::numbered::{FULL_BYTES, Filled, Numbered, fits, is_too_large, too_large};
@@ -119,10 +119,7 @@ impl<M: Model, T> Outlier<M, T> {
             "_id": { "$eq": &head.id },
             format!("{state}.is"): { "$ne": true },
             format!("{state}.pages"): { "$eq": head.pages },
-            format!("{state}.epoch"): match head.epoch {
-                0 => doc! { "$in": [0, Bson::Null] },
-                epoch => doc! { "$eq": epoch },
-            },
+            format!("{state}.epoch"): of_epoch(head.epoch),
         };
         let goes_on = doc! { "$set": {
             format!("{state}.is"): true,
@@ -229,7 +226,11 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         let mut removed = false;
         loop {
             // Before the document is written: what comes back after this leaves the epoch closed, which is seen below.
-            let head = self.head(&id).await?.ok_or_else(|| self.not_found(&id))?;
+            let head = match is_large {
+                true => self.head(&id).await?,
+                false => self.state(&id).await?,
+            };
+            let head = head.ok_or_else(|| self.not_found(&id))?;
             let mut this = doc! { "_id": { "$eq": &id } };
             if !is_large {
                 this.insert(&self.list, doc! { "$eq": &item });

@@ -2,18 +2,11 @@
 
 use odm::bson::doc;
 use odm::bson::oid::ObjectId;
-use odm::{Embedded, Result, Update};
-use serde::{Deserialize, Serialize};
+use odm::{Result, Update};
 
 use super::Queue;
 use super::order;
 use super::stored::{State, Stored};
-
-#[derive(Debug, Serialize, Deserialize, Embedded)]
-struct Sent {
-    #[serde(rename = "_id")]
-    id: ObjectId,
-}
 
 impl<J> Queue<J> {
     /// Makes a dead or canceled job ready again, with all its attempts before it; `false` when it is in no such state. Its
@@ -116,7 +109,7 @@ impl<J> Queue<J> {
                 |_| Update::pipeline([stage]),
             )
             .sort(|j| j.number.desc())
-            .project::<Sent>()
+            .project_raw(doc! { "_id": 1 })
             .await?;
         Ok(())
     }

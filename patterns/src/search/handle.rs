@@ -16,6 +16,7 @@ use super::query::Query;
 use super::scheme::{Resolved, Searchable};
 use super::statistics::Statistics;
 use super::synonyms::AnalyzedSynonyms;
+use crate::own;
 
 /// The search of a model's documents by their words. Cheap to clone.
 ///
@@ -181,14 +182,12 @@ impl<M: Searchable> Search<M> {
     pub async fn knowledge(&self) -> Result<Knowledge> {
         self.scheme.check()?;
         let totals = self.statistics.totals().await?;
-        let raw = self.collection.raw();
         let (scheme, made) = (self.path(SCHEME), self.path(MADE));
-        let of_kind = |filter| self.statistics.of_kind(filter);
-        let documents_now = raw.count(of_kind(doc! { &scheme: { "$gt": "" } })).await?;
+        let documents_now = own::count(&self.collection, doc! { &scheme: { "$gt": "" } }).await?;
         let changed = match &totals {
             Some(totals) => {
                 let of_scheme = doc! { &scheme: &self.scheme.id, &made: { "$gte": totals.begun } };
-                raw.count(of_kind(of_scheme)).await?
+                own::count(&self.collection, of_scheme).await?
             }
             None => documents_now,
         };
@@ -238,8 +237,7 @@ impl<M: Searchable> Search<M> {
         {
             return Ok(counts);
         }
-        let raw = self.collection.raw();
-        let (documents, length) = self.sampled(&raw).await?;
+        let (documents, length) = self.sampled().await?;
         let mut counts = Counts {
             documents,
             mean_length: length,
@@ -247,22 +245,22 @@ impl<M: Searchable> Search<M> {
         };
         let path = self.path(TERMS);
         for term in terms {
-            let count = raw.count(self.statistics.of_kind(doc! { &path: *term })).await?;
+            let count = own::count(&self.collection, doc! { &path: *term }).await?;
             counts.terms.insert((*term).to_owned(), count as f64);
         }
         Ok(counts)
     }
 
     /// How many documents there are, and how long the first thousand are on average.
-    async fn sampled(&self, raw: &Collection<Document>) -> Result<(f64, f64)> {
-        let all = self.statistics.of_kind(doc! { self.path(SCHEME): { "$gt": "" } });
-        let documents = raw.count(all).await?;
+    async fn sampled(&self) -> Result<(f64, f64)> {
+        let all = doc! { self.path(SCHEME): { "$gt": "" } };
+        let documents = own::count(&self.collection, all).await?;
         let stages = [
-            doc! { "$match": self.statistics.of_kind(Document::new()) },
+            doc! { "$match": own::of_kind::<M>(Document::new()) },
             doc! { "$limit": 1000 },
             doc! { "$group": { "_id": null, "mean": { "$avg": format!("${}", self.path(LENGTH)) } } },
         ];
-        let found = raw.aggregate_raw(stages).await?;
+        let found = self.collection.raw().aggregate_raw(stages).await?;
         let mean = found.first().and_then(|found| found.get("mean"));
         Ok((documents as f64, mean.map_or(0.0, super::statistics::as_f64)))
     }

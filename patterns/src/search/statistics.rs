@@ -11,6 +11,7 @@ use super::counts::Counts;
 use super::error::Result;
 use super::keywords::{LENGTH, TERMS};
 use crate::exact::by_bytes;
+use crate::own;
 
 const TOTALS: &str = "totals";
 
@@ -19,8 +20,6 @@ const TOTALS: &str = "totals";
 pub(super) struct Statistics {
     db: Db,
     name: String,
-    /// The field that tells the model's kind from others of the collection, and the kind.
-    kind: Option<(&'static str, &'static str)>,
 }
 
 /// The counts of all documents, as they are stored.
@@ -37,23 +36,13 @@ pub(super) struct Totals {
 impl Statistics {
     /// Those of a model's documents. One kind of a collection's documents has counts of its own.
     pub(super) fn new<M: Model>(db: &Db, collection: &str, field: &str) -> Statistics {
-        let kind = M::DESCRIPTOR.kind.map(|kind| (kind.tag, kind.name));
         Statistics {
             db: db.clone(),
-            name: match kind {
-                Some((_, kind)) => format!("{collection}_{field}_{kind}"),
+            name: match M::DESCRIPTOR.kind {
+                Some(kind) => format!("{collection}_{field}_{}", kind.name),
                 None => format!("{collection}_{field}"),
             },
-            kind,
         }
-    }
-
-    /// The filter, for the documents that are counted.
-    pub(super) fn of_kind(&self, mut filter: Document) -> Document {
-        if let Some((field, kind)) = self.kind {
-            filter.insert(field, kind);
-        }
-        filter
     }
 
     fn stored(&self) -> Collection<Document> {
@@ -127,7 +116,7 @@ impl Statistics {
             } }],
             "whenNotMatched": "insert",
         };
-        let mut stages = self.count_stages(field);
+        let mut stages = count_stages::<M>(field);
         stages.push(doc! { "$project": {
             "_id": { "$concat": [{ "$literal": id_of("") }, "$_id"] },
             "n": 1,
@@ -140,7 +129,7 @@ impl Statistics {
             .collation(by_bytes())
             .allow_disk_use()
             .await?;
-        let (documents, length) = self.measured(&raw, field).await?;
+        let (documents, length) = self.measured(documents, field).await?;
         let terms = stored
             .count(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": mine } })
             .await?;
@@ -161,25 +150,29 @@ impl Statistics {
     }
 
     /// How many documents have keywords now, and how long they are in all.
-    pub(super) async fn measured(&self, documents: &Collection<Document>, field: &str) -> Result<(i64, f64)> {
+    pub(super) async fn measured<M: Model>(
+        &self,
+        documents: &Collection<M>,
+        field: &str,
+    ) -> Result<(i64, f64)> {
         let stages = [
-            doc! { "$match": self.of_kind(doc! { field: { "$exists": true } }) },
+            doc! { "$match": own::of_kind::<M>(doc! { field: { "$exists": true } }) },
             doc! { "$group": {
                 "_id": null,
                 "documents": { "$sum": 1_i64 },
                 "length": { "$sum": format!("${field}.{LENGTH}") },
             } },
         ];
-        let found = documents.aggregate_raw(stages).await?;
+        let found = documents.raw().aggregate_raw(stages).await?;
         let all = found.first();
         let length = all.and_then(|all| all.get("length")).map_or(0.0, as_f64);
         Ok((all.map_or(0, |all| number(all, "documents")), length))
     }
 
     /// The terms whose counts are not what the documents say: term, stored, actual.
-    pub(super) async fn differences(
+    pub(super) async fn differences<M: Model>(
         &self,
-        documents: &Collection<Document>,
+        documents: &Collection<M>,
         field: &str,
     ) -> Result<Vec<(String, i64, i64)>> {
         let least = self.totals().await?.map_or(0, |totals| totals.number);
@@ -195,7 +188,8 @@ impl Statistics {
         }
         let mut differences = Vec::new();
         let mut actual = documents
-            .aggregate_raw(self.count_stages(field))
+            .raw()
+            .aggregate_raw(count_stages::<M>(field))
             .collation(by_bytes())
             .allow_disk_use()
             .stream();
@@ -210,21 +204,21 @@ impl Statistics {
         differences.sort();
         Ok(differences)
     }
+}
 
-    /// The stages that give `{_id: term, n: count}`.
-    fn count_stages(&self, field: &str) -> Vec<Document> {
-        let mut stages = match self.kind {
-            Some(_) => vec![doc! { "$match": self.of_kind(Document::new()) }],
-            None => Vec::new(),
-        };
-        stages.extend([
-            doc! { "$project": { "_id": 0, "t": format!("${field}.{TERMS}") } },
-            doc! { "$unwind": "$t" },
-            doc! { "$match": { "t": { "$type": "string" } } },
-            doc! { "$group": { "_id": "$t", "n": { "$sum": 1_i64 } } },
-        ]);
-        stages
-    }
+/// The stages that give `{_id: term, n: count}`.
+fn count_stages<M: Model>(field: &str) -> Vec<Document> {
+    let mut stages = match M::DESCRIPTOR.kind {
+        Some(_) => vec![doc! { "$match": own::of_kind::<M>(Document::new()) }],
+        None => Vec::new(),
+    };
+    stages.extend([
+        doc! { "$project": { "_id": 0, "t": format!("${field}.{TERMS}") } },
+        doc! { "$unwind": "$t" },
+        doc! { "$match": { "t": { "$type": "string" } } },
+        doc! { "$group": { "_id": "$t", "n": { "$sum": 1_i64 } } },
+    ]);
+    stages
 }
 
 /// Apart from the totals, whatever the term is.

@@ -97,14 +97,13 @@ impl<M: Searchable> Search<M> {
         while let Some(stored) = all.try_next().await? {
             problems.extend(self.problem_of(&stored));
         }
-        let raw = self.collection.raw();
         let field = &self.scheme.field;
-        for (term, stored, actual) in self.statistics.differences(&raw, field).await? {
+        for (term, stored, actual) in self.statistics.differences(&self.collection, field).await? {
             problems.push(SearchProblem::Count { term, stored, actual });
         }
         let totals = self.statistics.totals().await?;
         let stored = totals.map_or((0, 0.0), |totals| (totals.documents, totals.length));
-        let actual = self.statistics.measured(&raw, field).await?;
+        let actual = self.statistics.measured(&self.collection, field).await?;
         // Sums of floats depend on their order.
         if stored.0 != actual.0 || (stored.1 - actual.1).abs() > 1e-9 * actual.1.abs() {
             problems.push(SearchProblem::Totals { stored, actual });

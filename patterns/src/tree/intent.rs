@@ -20,6 +20,7 @@ use super::identity::{Identity, same};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
+use crate::own;
 use crate::still::still;
 
 /// The field of the intent that wrote a node last, where intents are used.
@@ -257,7 +258,9 @@ impl Core {
     ) -> Result<()> {
         let refusal = match self.nodes.insert_one(new).await {
             Ok(_) => return Ok(()),
-            Err(error) if !is_in_the_way && is_own(&error) => return self.refuse_other(new, error).await,
+            Err(error) if !is_in_the_way && own::is_of_id(&error) => {
+                return self.refuse_other(new, error).await;
+            }
             Err(error) if error.is_duplicate_key() => error,
             Err(error) => return Err(error.into()),
         };
@@ -265,7 +268,7 @@ impl Core {
         self.nodes.delete_one(earlier.clone()).await?;
         match self.nodes.insert_one(new).await {
             Ok(_) => Ok(()),
-            Err(error) if is_own(&error) => self.refuse_other(new, error).await,
+            Err(error) if own::is_of_id(&error) => self.refuse_other(new, error).await,
             Err(_) => {
                 // If that is refused too, the intent stays, and the document in it.
                 self.nodes.insert_one(old).await?;
@@ -353,7 +356,7 @@ impl Core {
                 }
                 continue;
             };
-            if is_own(&error) && !self.db.in_transaction() {
+            if own::is_of_id(&error) && !self.db.in_transaction() {
                 // Somebody else makes the same writes at the same time, or has made them.
                 let at = error.write_errors().first().map_or(0, |first| first.index);
                 if let Some(refused) = missing.get(at) {
@@ -477,11 +480,6 @@ impl Core {
         }
         Ok(())
     }
-}
-
-/// Whether a document with this `_id` is there already.
-fn is_own(error: &odm::Error) -> bool {
-    error.is_duplicate_key() && error.index() == Some("_id_")
 }
 
 /// What all steps of an intent have in common.

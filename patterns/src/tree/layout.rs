@@ -140,7 +140,7 @@ impl Layout {
         self.has_collation = model.collation().is_some();
         if self.has_collation
             && let Some((field, value)) = &self.tenant
-            && holds_text(value)
+            && exact::holds_text(value)
         {
             self.schema = Some(exact::at(field, doc! { "enum": [value] }));
         }
@@ -369,14 +369,6 @@ fn delimiter(given: Option<&str>, style: PathStyle) -> Result<char> {
             reason: "the delimiter is one ASCII punctuation mark, not `~` and not `-`",
         }),
     }
-}
-
-/// Whether a collation could take other values for this one.
-pub(super) fn holds_text(value: &Bson) -> bool {
-    matches!(
-        value,
-        Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
-    )
 }
 
 /// A condition that is equality for every value, documents and regular expressions too.

@@ -905,5 +905,14 @@ async fn keys_that_a_collation_holds_for_the_same_are_one(db: &Db) {
         assert_eq!((again.recorded, again.repeated), (1, 2));
         let again = posts.record(&roof(), [named("C")]).await.unwrap();
         assert_eq!((again.recorded, again.repeated), (0, 1));
+        // Behind full buckets too, beside one that is there byte by byte.
+        let others = (0..60).map(|number| named(&format!("d{number}")));
+        posts.record(&roof(), others).await.unwrap();
+        let again = posts
+            .record(&roof(), [named("b"), named("A"), named("1")])
+            .await
+            .unwrap();
+        assert_eq!((again.recorded, again.repeated), (1, 2));
+        assert_eq!(posts.verify().await.unwrap(), []);
     }
 }

@@ -14,6 +14,7 @@ crate::on_every_backend! {
     a_tracked_document_is_migrated_when_it_is_saved,
     a_newer_version_is_an_error_of_its_own,
     a_newer_version_is_not_replaced,
+    a_batch_tells_of_nothing_that_it_has_replaced,
     a_newer_version_is_not_changed_by_what_gives_it,
     what_was_read_can_be_written_back,
     a_batch_migrates_all_and_can_be_run_again,
@@ -507,6 +508,37 @@ async fn a_newer_version_is_not_replaced(db: &Db) {
     is_newer(&tracked.save(&pages).await.unwrap_err(), 1, "Page");
     let stored = pages.raw().find_one(doc! {"_id": 1}).await.unwrap().unwrap();
     assert_eq!(stored.get_str("text").unwrap(), "new");
+}
+
+async fn a_batch_tells_of_nothing_that_it_has_replaced(db: &Db) {
+    let (people, laters) = (db.collection::<Person>(), db.collection::<Later>());
+    people.insert(ann(1, 1)).await.unwrap();
+    // Of the same name, and of a later release.
+    laters.insert(later(2)).await.unwrap();
+    let name = || laters.get(2).required();
+    let newer = name().await.unwrap();
+    assert_eq!(newer.last, ann(1, 1).last);
+    for visits in [7, 8] {
+        let replace = async |people: &Collection<Person>| {
+            let batch = people
+                .bulk_write()
+                .update_many(|p| p.id.gt(100), |p| p.visits.inc(1))
+                .replace_one(|p| p.last.eq(&newer.last), ann(1, visits));
+            batch.await
+        };
+        let done = match visits {
+            7 => replace(&people).await,
+            _ => {
+                let tx = db.begin().await.unwrap();
+                let done = replace(&tx.collection::<Person>()).await;
+                tx.commit().await.unwrap();
+                done
+            }
+        };
+        assert_eq!(done.unwrap().matched, 1);
+        assert_eq!(people.get(1).required().await.unwrap(), ann(1, visits));
+        assert_eq!(name().await.unwrap(), newer);
+    }
 }
 
 async fn a_newer_version_is_not_changed_by_what_gives_it(db: &Db) {

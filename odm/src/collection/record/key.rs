@@ -5,11 +5,12 @@ use std::any::TypeId;
 
 use bson::oid::ObjectId;
 use bson::spec::ElementType;
-use bson::{Bson, RawBsonRef, RawDocument};
+use bson::{RawBsonRef, RawDocument};
 
 use super::Record;
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::with_id;
 use crate::model::{Id, Model};
 
 const OTHER_FIELDS: &str = "the stored `_id` has other fields than the model's, or has them in another order, and nothing \
@@ -23,12 +24,18 @@ pub(super) fn check<M: Model>(value: &M, stored: &RawDocument) -> Result<()> {
     let Some(kind) = kind(stored) else {
         return Ok(());
     };
-    // Types that are read from the type alone that they are stored as, or from numbers.
+    // Types that are read from the type alone that they are stored as, or from numbers; the others, newtypes among them, are
+    // encoded once more.
     let is = |one: TypeId| M::KEY_CODEC.is_none() && TypeId::of::<M::Key>() == one;
     let is_same = match kind {
         ElementType::ObjectId => is(TypeId::of::<Id<M>>()) || is(TypeId::of::<ObjectId>()),
         ElementType::String => is(TypeId::of::<String>()),
-        ElementType::Int32 | ElementType::Int64 => is(TypeId::of::<i64>()) || is(TypeId::of::<i32>()),
+        ElementType::Int32 | ElementType::Int64 => {
+            is(TypeId::of::<i64>())
+                || is(TypeId::of::<i32>())
+                || is(TypeId::of::<u64>())
+                || is(TypeId::of::<u32>())
+        }
         _ => false,
     };
     match is_same {
@@ -74,11 +81,7 @@ fn compare<M: Model>(value: &M, document: &RawDocument) -> Result<()> {
             Error::new(ErrorKind::Decode, text)
         }
     };
-    let error = error.with_path("_id");
-    Err(match Bson::try_from(stored) {
-        Ok(id) => error.with_id(id),
-        Err(_) => error,
-    })
+    Err(with_id(error.with_path("_id"), document))
 }
 
 /// Whether one is found by the other: numbers by their value, documents field by field in order.
