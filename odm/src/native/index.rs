@@ -10,6 +10,7 @@ use super::document::owned::fields_of;
 use super::document::{Doc, Fields, Owned, Value};
 use super::fault::{CollatedKey, DuplicateKey, Fault, Result};
 use super::geo::Grid;
+use super::key::types::Types;
 use super::matcher::Matcher;
 use super::text::TextSpec;
 
@@ -109,6 +110,8 @@ pub(crate) enum Order {
 pub(crate) struct IndexKeys {
     /// Sorted, distinct. Empty: the document is not in the index.
     pub(crate) keys: Vec<Vec<u8>>,
+    /// What the only key does not say of its values.
+    pub(crate) types: Types,
     /// Per field, whether an array was met on its path. Empty means no field.
     pub(crate) multikey: Vec<bool>,
 }
@@ -278,15 +281,16 @@ impl IndexDefinition {
         }
         let bytes = raw(doc);
         let is_plain = self.text.is_none() && self.wildcard.is_none() && !self.is_geo();
-        if is_plain && let Some(key) = self.plain_key(&bytes) {
+        if is_plain && let Some((key, types)) = self.plain_key(&bytes) {
             return Ok(IndexKeys {
                 keys: vec![key],
+                types,
                 multikey: Vec::new(),
             });
         }
         let mut found = IndexKeys {
-            keys: Vec::new(),
             multikey: vec![false; self.keys.len()],
+            ..IndexKeys::default()
         };
         if self.is_geo() {
             if let Some(values) = geo::values(&self.keys, Doc::Raw(&bytes))? {
@@ -442,18 +446,30 @@ impl IndexDefinition {
 
     /// The one key of a document without arrays on the paths; none where more must be looked at. The index is
     /// neither one of geometries nor one of texts.
-    fn plain_key(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn plain_key(&self, bytes: &[u8]) -> Option<(Vec<u8>, Types)> {
         let mut key = Vec::with_capacity(12 * self.keys.len() + 1);
-        let mut is_there = false;
+        let mut types = Types::UNKNOWN;
+        let (mut is_there, mut is_told) = (false, self.keeps_values());
         for (field, path) in self.keys.iter().zip(&self.paths) {
             let value = path.plain(Doc::Raw(bytes))?;
             is_there |= value.is_some();
+            is_told = is_told && types.push(value.as_ref());
             field
                 .order
                 .encode(&value.unwrap_or(Value::Null), &self.collation, &mut key);
         }
         key.push(super::key::END);
-        (is_there || !self.sparse).then_some(key)
+        let types = if is_told { types } else { Types::UNKNOWN };
+        (is_there || !self.sparse).then_some((key, types))
+    }
+
+    /// Whether its keys are made of the values themselves, so that these can be read back.
+    pub(crate) fn keeps_values(&self) -> bool {
+        let keeps = |field: &IndexField| matches!(field.order, Order::Ascending | Order::Descending);
+        self.collation.is_simple()
+            && self.wildcard.is_none()
+            && self.text.is_none()
+            && self.keys.iter().all(keeps)
     }
 
     fn encode(&self, values: &[Option<Value<'_>>]) -> Vec<u8> {

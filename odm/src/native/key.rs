@@ -29,6 +29,7 @@
 
 pub(crate) mod describe;
 mod length;
+pub(crate) mod types;
 
 pub(crate) use self::length::length;
 
@@ -170,6 +171,19 @@ fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&[0x00, 0xFF]);
         out.extend_from_slice(part);
     }
+}
+
+/// The text of which zeros are written as `00 FF`.
+fn unescape(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len());
+    let mut rest = body.iter().peekable();
+    while let Some(byte) = rest.next() {
+        out.push(*byte);
+        if *byte == 0 {
+            rest.next_if_eq(&&0xFF);
+        }
+    }
+    out
 }
 
 fn encode_double(x: f64, out: &mut Vec<u8>) {

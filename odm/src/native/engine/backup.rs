@@ -166,7 +166,7 @@ impl Copying<'_, '_> {
         let found = match content {
             Content::Changes if key == LogHead::KEY => LogHead::unseal(value).map(drop),
             Content::Changes => format::unseal_change(key, value).map(drop),
-            Content::Entries => format::check_entry(tree, key, value),
+            Content::Entries => format::unseal_entry(tree, key, value).map(drop),
             Content::Catalog | Content::Records => format::unseal(tree, key, value).map(drop),
         };
         match found {

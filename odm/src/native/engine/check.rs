@@ -11,7 +11,7 @@ use super::view::shielded;
 use crate::native::catalog::{self, Catalog, Collection, IndexEntry};
 use crate::native::document::{Doc, validate};
 use crate::native::fault::{Class, Result};
-use crate::native::storage::format::{check_entry, hex, unseal};
+use crate::native::storage::format::{hex, unseal, unseal_entry};
 use crate::native::storage::{ALL, TreeId, Trees};
 
 /// What a check looked at and found.
@@ -182,7 +182,18 @@ fn check_entries_of(
     for key in &keys.keys {
         let entry = [key.as_slice(), record].concat();
         match trees.get(index.tree, &entry) {
-            Ok(Some(_)) => {}
+            // Whether it is whole is asked of all entries.
+            Ok(Some(stored)) => match unseal_entry(index.tree, &entry, &stored) {
+                Ok(told) if !told.is_empty() && told != &*keys.types => {
+                    let message = format!(
+                        "index {name}: record {} has values of other types than the entry {}",
+                        hex(record),
+                        hex(key)
+                    );
+                    report.problem(Some(collection), message);
+                }
+                Ok(_) | Err(_) => {}
+            },
             Ok(None) => {
                 let message = format!(
                     "index {name}: record {} lacks the entry {}",
@@ -211,7 +222,7 @@ fn check_index(
     let mut last: Option<Vec<u8>> = None;
     let scanned = trees.scan(index.tree, ALL, false, &mut |entry, stored| {
         found += 1;
-        if let Err(fault) = check_entry(index.tree, entry, stored) {
+        if let Err(fault) = unseal_entry(index.tree, entry, stored) {
             report.problem(Some(collection), format!("index {name}: {}", fault.message()));
         }
         if index.definition.unique

@@ -37,7 +37,8 @@ use crate::native::document::Doc;
 use crate::native::document::Value;
 use crate::native::document::doc::framed;
 use crate::native::index::IndexDefinition;
-use crate::native::storage::format::{check_entry, seal, seal_entry, unseal};
+use crate::native::key::types::Types;
+use crate::native::storage::format::{seal, seal_entry, unseal, unseal_entry};
 use crate::native::storage::recent::RecentLimits;
 use crate::native::storage::{ALL, Read, TreeId};
 
@@ -198,9 +199,10 @@ fn insert(engine: &Engine, collection: &Arc<Collection>, n: i32) -> Result<u64> 
         let record = writer.next_record(collection.id)?;
         let key = record.to_be_bytes();
         for index in &collection.indexes {
-            for mut entry in index.definition.keys(Doc::Raw(&document))?.keys {
+            let keys = index.definition.keys(Doc::Raw(&document))?;
+            for mut entry in keys.keys {
                 entry.extend(key);
-                writer.put(index.tree, &entry, &seal_entry(index.tree, &entry))?;
+                writer.put(index.tree, &entry, &seal_entry(index.tree, &entry, &keys.types))?;
             }
         }
         writer.put(

@@ -11,6 +11,7 @@ use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
+use super::super::key::types::Types;
 use super::super::storage::{Read, Write, format};
 use super::{Namespace, batch, record, series, view};
 
@@ -329,7 +330,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
             bson::Uuid::new()
         ))
     };
-    let mut stored: Vec<Vec<u8>> = Vec::new();
+    let mut stored: Vec<(Vec<u8>, Types)> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];
     let records = collection.records;
     write.scan(
@@ -348,15 +349,15 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
             }
             for mut key in keys.keys {
                 key.extend_from_slice(place);
-                stored.push(key);
+                stored.push((key, keys.types));
             }
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    stored.sort_unstable();
+    stored.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     if entry.definition.unique {
         for pair in stored.windows(2) {
-            let (first, second) = (split(&pair[0]), split(&pair[1]));
+            let (first, second) = (split(&pair[0].0), split(&pair[1].0));
             if first.0 == second.0 && first.1 != second.1 {
                 let place = second.1;
                 let document = write.get(records, place)?.unwrap_or_default();
@@ -365,8 +366,8 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
             }
         }
     }
-    for key in &stored {
-        record::put_entry(write, &entry, key)?;
+    for (key, types) in &stored {
+        record::put_entry(write, &entry, key, types)?;
     }
     if entry.would_change(&multikey) {
         write.catalog_mut().set_multikey(collection.id, tree, &multikey)?;

@@ -7,6 +7,7 @@ use super::super::document::Doc;
 use super::super::document::doc::Element;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
+use super::super::key::types::Types;
 use super::super::storage::{Read, Write, format};
 use super::super::update::Updater;
 use super::scan::RECORD_BYTES;
@@ -50,7 +51,7 @@ pub(super) fn put_new(
     write.put(collection.records, &place, &sealed)?;
     for (entry, own) in collection.indexes.iter().zip(keys) {
         for key in &own.keys {
-            with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
+            with_stored_key(key, record, |stored| put_entry(write, entry, stored, &own.types))?;
         }
     }
     change::inserted(write, collection, document);
@@ -144,12 +145,16 @@ fn put(
         {
             with_stored_key(key, record, |stored| write.remove(entry.tree, stored))?;
         }
+        // The same key can be that of a value of another type.
+        let is_other = before.types != after.types;
         for key in after
             .keys
             .iter()
-            .filter(|key| before.keys.binary_search(key).is_err())
+            .filter(|key| is_other || before.keys.binary_search(key).is_err())
         {
-            with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
+            with_stored_key(key, record, |stored| {
+                put_entry(write, entry, stored, &after.types)
+            })?;
         }
     }
     for (entry, _, after) in &entries {
@@ -203,9 +208,14 @@ pub(crate) fn stored_key(key: &[u8], record: u64) -> Vec<u8> {
     stored
 }
 
-/// Stores an entry of an index under its stored key.
-pub(crate) fn put_entry(write: &mut dyn Write, entry: &IndexEntry, stored: &[u8]) -> Result<()> {
-    write.put(entry.tree, stored, &format::seal_entry(entry.tree, stored))
+/// Stores an entry of an index under its stored key, with what that does not say of its values.
+pub(crate) fn put_entry(
+    write: &mut dyn Write,
+    entry: &IndexEntry,
+    stored: &[u8],
+    types: &Types,
+) -> Result<()> {
+    write.put(entry.tree, stored, &format::seal_entry(entry.tree, stored, types))
 }
 
 /// The record that holds a key of an index, another than `except`.

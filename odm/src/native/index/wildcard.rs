@@ -236,8 +236,8 @@ impl Wildcard {
     /// The keys of a document.
     pub(super) fn keys(&self, doc: Doc<'_>, collation: &Collation) -> Result<IndexKeys> {
         let mut found = IndexKeys {
-            keys: Vec::new(),
             multikey: vec![false; 2],
+            ..IndexKeys::default()
         };
         found.multikey[1] = self.each(doc, collation, &mut |key, _, _| found.keys.push(key))?;
         found.keys.sort_unstable();

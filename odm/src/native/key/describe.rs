@@ -3,7 +3,7 @@
 use super::super::document::Value;
 use super::super::document::compare::rank;
 use super::super::document::decimal::{DIGITS, Decimal, MIN_EXPONENT};
-use super::{NAN, NEGATIVE, POSITIVE, complement};
+use super::{NAN, NEGATIVE, POSITIVE, complement, unescape};
 
 /// An ascending component's value; of a string under a collation its sort key.
 pub(crate) fn component(bytes: &[u8], is_collated: bool) -> String {
@@ -68,18 +68,6 @@ pub(crate) fn rank_edge(first: u8, low: bool) -> (bool, String) {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unescape(body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(body.len());
-    let mut rest = body.iter().peekable();
-    while let Some(byte) = rest.next() {
-        out.push(*byte);
-        if *byte == 0 {
-            rest.next_if_eq(&&0xFF);
-        }
-    }
-    out
 }
 
 fn value(bytes: &[u8]) -> Option<String> {

@@ -1,6 +1,7 @@
 //! The bytes of the file, of stored records and of index entries: the only place that knows them.
 //!
-//! Format 2: format 1 and a log beside it, which [`log`] describes. The database file:
+//! Format 3: format 2 with the types of values in index entries. Format 2: format 1 and a log beside it, which [`log`]
+//! describes. The database file:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -15,7 +16,7 @@
 //! | what | key | value |
 //! |---|---|---|
 //! | record (document, catalog entry) | as its tree has it | the bytes, then their checksum (u64 LE) |
-//! | index entry | key, then record id (u64 BE) | the low 4 bytes of the checksum of no bytes, LE |
+//! | index entry | key, then record id (u64 BE) | the low 4 bytes of the checksum of what follows, LE, then the types of the key's values ([`Types`]), or nothing |
 //! | change | seconds, increment, position within both (u32 BE each) | bytes of the log before it (u64 LE), wall clock (i64 LE, ms), transaction (16 bytes, or zeros), the change, then their checksum |
 //! | head of the log of changes | one byte 0 | the log's id (8 bytes), the key of the last change that was removed, the key of the last one known, then their checksum |
 //!
@@ -25,14 +26,17 @@
 
 pub(crate) mod log;
 
+use std::ops::Deref;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::TreeId;
 use super::pending::with_composite;
 use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::key::types::Types;
 
 /// The version of everything the engine writes into its store.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The oldest version whose files open; the first write makes them files of this one.
 const OLDEST_VERSION: u32 = 1;
@@ -179,8 +183,8 @@ fn page_sum(number: u64, page: &[u8]) -> u64 {
 /// The bytes a record's checksum takes.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
-/// The value of an index entry.
-pub(crate) type EntryCheck = [u8; 4];
+/// The bytes of an index entry's check.
+const CHECK_BYTES: usize = 4;
 
 /// A document's bytes as they are stored under `key` of `tree`.
 pub(crate) fn seal(tree: TreeId, key: &[u8], document: &[u8]) -> Vec<u8> {
@@ -209,18 +213,41 @@ pub(crate) fn unseal<'a>(tree: TreeId, key: &[u8], stored: &'a [u8]) -> Result<&
 }
 
 /// The value to store with an index entry.
-pub(crate) fn seal_entry(tree: TreeId, key: &[u8]) -> EntryCheck {
-    let sum = checksum(tree, key, &[]).to_le_bytes();
-    [sum[0], sum[1], sum[2], sum[3]]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SealedEntry {
+    bytes: [u8; CHECK_BYTES + Types::MOST],
+    length: usize,
 }
 
-/// Checks an index entry.
+impl Deref for SealedEntry {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+}
+
+/// The value to store with an index entry: what the key does not say of its values behind a check of both.
+pub(crate) fn seal_entry(tree: TreeId, key: &[u8], types: &Types) -> SealedEntry {
+    let mut bytes = [0; CHECK_BYTES + Types::MOST];
+    let (check, rest) = bytes.split_at_mut(CHECK_BYTES);
+    check.copy_from_slice(&checksum(tree, key, types).to_le_bytes()[..CHECK_BYTES]);
+    rest[..types.len()].copy_from_slice(types);
+    SealedEntry {
+        bytes,
+        length: CHECK_BYTES + types.len(),
+    }
+}
+
+/// What an index entry's key does not say of its values: nothing where that was not kept, as before version 3.
 ///
 /// # Errors
 /// Class `Corrupt` when key and value do not belong together.
-pub(crate) fn check_entry(tree: TreeId, key: &[u8], stored: &[u8]) -> Result<()> {
-    if stored == seal_entry(tree, key) {
-        return Ok(());
+pub(crate) fn unseal_entry<'a>(tree: TreeId, key: &[u8], stored: &'a [u8]) -> Result<&'a [u8]> {
+    if let Some((check, types)) = stored.split_at_checked(CHECK_BYTES)
+        && check == &checksum(tree, key, types).to_le_bytes()[..CHECK_BYTES]
+    {
+        return Ok(types);
     }
     Err(damaged(format!(
         "check value of an index entry does not match (tree {}, key {})",
@@ -399,7 +426,7 @@ mod tests {
             hex(&seal(TreeId(7), b"key", &document)),
             "050000000097f51f38641cd6d3"
         );
-        assert_eq!(hex(&seal_entry(TreeId(7), b"key")), "ec1d8123");
+        assert_eq!(hex(&seal_entry(TreeId(7), b"key", &Types::UNKNOWN)), "ec1d8123");
         assert_eq!(
             hex(&seal(TreeId(7), b"key", &[1; 600])[600..]),
             "23a4ec8b64f94594"
@@ -454,9 +481,9 @@ mod tests {
         let slot = encode_slot(&header);
         assert_eq!(
             hex(&slot[..28]),
-            "6f646d1a0d0aff64020000000000000002000000000000006d6f7265"
+            "6f646d1a0d0aff64030000000000000002000000000000006d6f7265"
         );
-        assert_eq!(hex(&slot[SLOT_SUM..]), "e940f526f5b1b068");
+        assert_eq!(hex(&slot[SLOT_SUM..]), "a7d5629d1061a030");
         assert_eq!(decode_slot(&slot), Slot::Header(header));
         for bit in 0..SLOT_BYTES * 8 {
             let mut flipped = slot;

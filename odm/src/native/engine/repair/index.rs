@@ -8,15 +8,19 @@ use crate::native::catalog::{Collection, CollectionId, IndexEntry};
 use crate::native::document::Owned;
 use crate::native::engine::check::RECORD_ID_BYTES;
 use crate::native::fault::Result;
-use crate::native::storage::format::{check_entry, seal_entry};
+use crate::native::key::types::Types;
+use crate::native::storage::format::{seal_entry, unseal_entry};
 use crate::native::storage::{ALL, Read, TreeId, Write};
+
+/// A stored key, and what it does not say of its values.
+type Stored = (Vec<u8>, Types);
 
 /// What makes an index right.
 #[derive(Debug, Default)]
 pub(super) struct Cure {
     unique: bool,
-    /// Stored keys.
-    add: Vec<Vec<u8>>,
+    /// Stored keys, with what they do not say of their values.
+    add: Vec<Stored>,
     remove: Vec<Vec<u8>>,
     multikey: Option<Vec<bool>>,
 }
@@ -29,15 +33,16 @@ impl Cure {
     pub(super) fn apply(self, write: &mut dyn Write, id: CollectionId, tree: TreeId) -> Result<()> {
         if self.unique {
             // A transaction that did not see the key, or saw it, must not go by that.
-            for stored in self.add.iter().chain(&self.remove) {
+            let added = self.add.iter().map(|(stored, _)| stored);
+            for stored in added.chain(&self.remove) {
                 write.claim(tree, split(stored).0)?;
             }
         }
         for stored in &self.remove {
             write.remove(tree, stored)?;
         }
-        for stored in &self.add {
-            write.put(tree, stored, &seal_entry(tree, stored))?;
+        for (stored, types) in &self.add {
+            write.put(tree, stored, &seal_entry(tree, stored, types))?;
         }
         match self.multikey {
             Some(flags) => write.catalog_mut().set_multikey(id, tree, &flags),
@@ -49,7 +54,7 @@ impl Cure {
 /// What the documents say that an index should have.
 struct Expected {
     /// Stored keys, in order.
-    keys: Vec<Vec<u8>>,
+    keys: Vec<Stored>,
     multikey: Vec<bool>,
     /// Records whose keys are not known.
     unknown: HashSet<u64>,
@@ -113,9 +118,10 @@ impl Examining<'_> {
                         for (flag, own) in expected.multikey.iter_mut().zip(&keys.multikey) {
                             *flag |= own;
                         }
+                        let types = keys.types;
                         expected.keys.extend(keys.keys.into_iter().map(|mut key| {
                             key.extend_from_slice(place);
-                            key
+                            (key, types)
                         }));
                     }
                     Err(fault) => {
@@ -125,7 +131,7 @@ impl Examining<'_> {
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
-        expected.keys.sort_unstable();
+        expected.keys.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (record, why) in refused {
             self.note(Some(record), Wrong::NotIndexable(why), Done::Left)?;
         }
@@ -140,15 +146,17 @@ impl Examining<'_> {
         let tree = self.entry.tree;
         self.read.scan(tree, ALL, false, &mut |stored, value| {
             entries += 1;
-            while let Some(key) = wanted.next_if(|key| key.as_slice() < stored) {
+            while let Some(key) = wanted.next_if(|(key, _)| key.as_slice() < stored) {
                 missing.push(key.clone());
             }
-            if wanted.next_if(|key| key.as_slice() == stored).is_some() {
-                if check_entry(tree, stored, value).is_err() {
-                    rewrite.push(stored.to_vec());
+            if let Some((_, types)) = wanted.next_if(|(key, _)| key.as_slice() == stored) {
+                // What is not told was not kept when it was written.
+                let is_right = |told: &[u8]| told.is_empty() || told == &**types;
+                if !unseal_entry(tree, stored, value).is_ok_and(is_right) {
+                    rewrite.push((stored.to_vec(), *types));
                 }
             } else if record_id(split(stored).1).is_none_or(|record| !expected.unknown.contains(&record)) {
-                extra.push(stored.to_vec());
+                extra.push((stored.to_vec(), Types::UNKNOWN));
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -159,20 +167,20 @@ impl Examining<'_> {
             (&rewrite, Wrong::DamagedEntry, Done::Rewritten),
             (&extra, Wrong::ExtraEntry, Done::Removed),
         ] {
-            for stored in keys {
+            for (stored, _) in keys {
                 self.note(record_id(split(stored).1), wrong.clone(), done)?;
             }
         }
         self.cure.add = missing;
         self.cure.add.append(&mut rewrite);
-        self.cure.remove = extra;
+        self.cure.remove = extra.into_iter().map(|(stored, _)| stored).collect();
         Ok(())
     }
 
     /// Keys of a unique index that several documents have. All keep their entries, so that each is found.
-    fn clashes(&mut self, keys: &[Vec<u8>]) -> Result<()> {
+    fn clashes(&mut self, keys: &[Stored]) -> Result<()> {
         for pair in keys.windows(2) {
-            let (first, second) = (split(&pair[0]), split(&pair[1]));
+            let (first, second) = (split(&pair[0].0), split(&pair[1].0));
             if first.0 == second.0 && first.1 != second.1 {
                 let other = self.id_of(first.1)?;
                 self.note(record_id(second.1), Wrong::UniqueClash(other), Done::Left)?;

@@ -39,9 +39,10 @@ fn document_250(n: i32) -> Vec<u8> {
 fn store(writer: &mut dyn Write, collection: &Collection, record: u64, document: &[u8]) -> Result<()> {
     let key = record.to_be_bytes();
     for index in &collection.indexes {
-        for mut entry in index.definition.keys(Doc::Raw(document))?.keys {
+        let keys = index.definition.keys(Doc::Raw(document))?;
+        for mut entry in keys.keys {
             entry.extend(key);
-            writer.put(index.tree, &entry, &seal_entry(index.tree, &entry))?;
+            writer.put(index.tree, &entry, &seal_entry(index.tree, &entry, &keys.types))?;
         }
     }
     writer.put(
@@ -141,7 +142,7 @@ impl Bench {
             let stored = writer.get(collection.records, &record)?.unwrap();
             writer.remove(tree, &entry)?;
             let moved = [&[0xf0], &entry[..]].concat();
-            writer.put(tree, &moved, &seal_entry(tree, &moved))?;
+            writer.put(tree, &moved, &seal_entry(tree, &moved, &Types::UNKNOWN))?;
             writer.put(collection.records, &record, &stored)
         }))
         .unwrap();

@@ -5,7 +5,7 @@ use super::*;
 
 /// Each format that was ever released. With `ODM_GOLDEN_WRITE` the current one's files are written anew; those of a
 /// released format are never changed.
-const FORMATS: [u32; 2] = [1, 2];
+const FORMATS: [u32; 3] = [1, 2, 3];
 
 const SECTOR: usize = 512;
 

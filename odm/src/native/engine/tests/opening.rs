@@ -67,7 +67,7 @@ fn other_files_are_refused() {
     std::fs::write(&path, bytes).unwrap();
     let fault = refused(&directory);
     assert!(
-        fault.message().contains("format 9") && fault.message().contains("format 2"),
+        fault.message().contains("format 9") && fault.message().contains("format 3"),
         "{fault:?}"
     );
 }

@@ -80,11 +80,11 @@ fn indexes_are_made_what_the_documents_say() {
         }
         for record in [900u64, 901, 902] {
             let key = [&good[0].0[..good[0].0.len() - 8], &record.to_be_bytes()[..]].concat();
-            put(&engine, x, &key, &seal_entry(x, &key)).unwrap();
+            put(&engine, x, &key, &seal_entry(x, &key, &Types::UNKNOWN)).unwrap();
         }
         let stranger = [&good[30].0[..good[30].0.len() - 8], &5u64.to_be_bytes()[..]].concat();
-        put(&engine, x, &stranger, &seal_entry(x, &stranger)).unwrap();
-        put(&engine, x, b"abc", &seal_entry(x, b"abc")).unwrap();
+        put(&engine, x, &stranger, &seal_entry(x, &stranger, &Types::UNKNOWN)).unwrap();
+        put(&engine, x, b"abc", &seal_entry(x, b"abc", &Types::UNKNOWN)).unwrap();
         for (key, _) in &good[50..52] {
             put(&engine, x, key, b"bad!").unwrap();
         }

@@ -59,27 +59,27 @@ fn replace(
     document: Option<&[u8]>,
 ) -> Result<()> {
     let key = record.to_be_bytes();
-    let entries = |document: &[u8]| -> Vec<(TreeId, Vec<u8>)> {
+    let entries = |document: &[u8]| -> Vec<(TreeId, Vec<u8>, Types)> {
         let of = |index: &crate::native::catalog::IndexEntry| {
-            let keys = index.definition.keys(Doc::Raw(document)).unwrap().keys;
-            let tree = index.tree;
-            keys.into_iter().map(move |mut entry| {
+            let keys = index.definition.keys(Doc::Raw(document)).unwrap();
+            let (tree, types) = (index.tree, keys.types);
+            keys.keys.into_iter().map(move |mut entry| {
                 entry.extend(key);
-                (tree, entry)
+                (tree, entry, types)
             })
         };
         collection.indexes.iter().flat_map(of).collect()
     };
     if let Some(stored) = writer.get(collection.records, &key)? {
-        for (tree, entry) in entries(unseal(collection.records, &key, &stored)?) {
+        for (tree, entry, _) in entries(unseal(collection.records, &key, &stored)?) {
             writer.remove(tree, &entry)?;
         }
     }
     let Some(document) = document else {
         return writer.remove(collection.records, &key);
     };
-    for (tree, entry) in entries(document) {
-        writer.put(tree, &entry, &seal_entry(tree, &entry))?;
+    for (tree, entry, types) in entries(document) {
+        writer.put(tree, &entry, &seal_entry(tree, &entry, &types))?;
     }
     writer.put(
         collection.records,
@@ -142,9 +142,10 @@ impl Edit {
                 let index = found(writer, name).index("x_1").unwrap().definition.clone();
                 for (key, stored) in entries(writer, collection.records) {
                     let document = unseal(collection.records, &key, &stored)?;
-                    for mut entry in index.keys(Doc::Raw(document))?.keys {
+                    let keys = index.keys(Doc::Raw(document))?;
+                    for mut entry in keys.keys {
                         entry.extend(&key);
-                        writer.put(tree, &entry, &seal_entry(tree, &entry))?;
+                        writer.put(tree, &entry, &seal_entry(tree, &entry, &keys.types))?;
                     }
                 }
                 Ok(())
@@ -319,7 +320,7 @@ pub(super) fn stored(engine: &Engine) -> Result<State> {
         })?;
         for index in &collection.indexes {
             Read::scan(&*view, index.tree, ALL, false, &mut |key, stored| {
-                check_entry(index.tree, key, stored)?;
+                unseal_entry(index.tree, key, stored)?;
                 Ok(ControlFlow::Continue(()))
             })?;
         }

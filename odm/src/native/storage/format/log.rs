@@ -517,7 +517,7 @@ mod tests {
         let slot = header.encode();
         assert_eq!(
             hex(&slot[..48]),
-            "6f646d1a0d0aff6c0200000000000000".to_owned()
+            "6f646d1a0d0aff6c0300000000000000".to_owned()
                 + &"07".repeat(16)
                 + "02000000000000000000040000000000"
         );
