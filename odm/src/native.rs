@@ -16,6 +16,7 @@ mod index;
 mod key;
 mod matcher;
 mod metadata;
+mod needs;
 mod plan;
 mod projection;
 mod seam;

@@ -20,6 +20,7 @@ use super::sort::SortSpec;
 use super::text::TextSearch;
 
 pub(crate) use self::by_id::is_plain;
+pub(crate) use self::cover::{Cover, Leap, Made};
 pub(crate) use self::edges::Edges;
 pub(crate) use self::hint::{check_hint, check_natural};
 pub(crate) use self::merge::Stream;
@@ -31,6 +32,7 @@ mod bounds;
 mod by_id;
 mod candidate;
 mod computed;
+mod cover;
 mod edges;
 mod explain;
 mod hint;
@@ -96,6 +98,8 @@ pub(crate) struct Plan {
     pub(crate) text: Option<Arc<TextPlan>>,
     /// The filter in the order in which it is asked of what an index leads to, where that is another.
     pub(crate) asked: Option<Arc<Matcher>>,
+    /// What makes documents of keys, where these have all that is asked for.
+    pub(crate) cover: Option<Arc<Cover>>,
 }
 
 /// A plan, and those that did worse in a trial.
@@ -366,6 +370,7 @@ impl Plan {
             by_id: false,
             text: None,
             asked: None,
+            cover: None,
         }
     }
 
@@ -385,6 +390,7 @@ impl Plan {
             by_id: false,
             text: None,
             asked: None,
+            cover: None,
         }
     }
 }

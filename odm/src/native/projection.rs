@@ -15,6 +15,7 @@ use super::document::{Doc, Owned};
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
 use super::metadata::Wanted;
+use super::needs::Needs;
 
 /// A parsed projection.
 #[derive(Clone, Debug)]
@@ -139,6 +140,22 @@ impl Projection {
         self.tree.refuse_on_view()
     }
 
+    /// Whether it only keeps fields of the document itself.
+    pub(crate) fn is_simple(&self) -> bool {
+        let keeps = |(_, rule): &(String, Rule)| matches!(rule, Rule::Include | Rule::Exclude);
+        self.mode == Mode::Inclusion && self.tree.children.iter().all(keeps)
+    }
+
+    /// What it asks of documents, where that is less than all.
+    pub(crate) fn needs(&self) -> Option<Needs> {
+        let mut needs = Needs::default();
+        let is_all = self.mode == Mode::Inclusion
+            && !self.positional
+            && self.wanted.is_empty()
+            && self.tree.add_needs("", &mut needs);
+        is_all.then_some(needs)
+    }
+
     /// The metadata that [`Projection::apply_to`] needs.
     pub(crate) fn wanted(&self) -> Wanted {
         self.wanted
@@ -151,6 +168,31 @@ impl Projection {
 }
 
 impl Tree {
+    /// Adds what is asked of documents; `false` where that is not known.
+    fn add_needs(&self, outer: &str, needs: &mut Needs) -> bool {
+        self.children.iter().all(|(name, rule)| {
+            let path = match outer {
+                "" => name.clone(),
+                outer => format!("{outer}.{name}"),
+            };
+            match rule {
+                Rule::Exclude => true,
+                Rule::Include => {
+                    needs.add(&path);
+                    true
+                }
+                Rule::Computed(expression) => {
+                    if !outer.is_empty() {
+                        needs.add(outer);
+                    }
+                    expression.add_needs(needs)
+                }
+                Rule::Fields(inner) => inner.add_needs(&path, needs),
+                Rule::Positional | Rule::Slice(_) | Rule::Element(_) => false,
+            }
+        })
+    }
+
     fn refuse_on_view(&self) -> Result<()> {
         for (_, rule) in &self.children {
             match rule {

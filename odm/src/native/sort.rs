@@ -9,6 +9,7 @@ use super::fault::{Fault, Result, code};
 use super::index::extract::{Extraction, Path, ambiguous};
 use super::key;
 use super::metadata::{Kind, Metadata, Wanted};
+use super::needs::Needs;
 
 /// How many fields a specification may have.
 const MAX_FIELDS: usize = 32;
@@ -104,6 +105,12 @@ impl SortSpec {
     /// The specification as given.
     pub(crate) fn spec(&self) -> Doc<'_> {
         Doc::Raw(&self.spec)
+    }
+
+    /// Adds the paths of its fields; `false` where it goes by how documents were found, too.
+    pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.fields.iter().for_each(|field| needs.add(&field.path));
+        self.fields.iter().all(|field| field.by.is_none())
     }
 
     /// The document's sort key.

@@ -76,6 +76,7 @@ mod conversions;
 mod counter;
 mod counter_faults;
 mod counter_interleavings;
+mod covered_queries;
 mod decoding;
 mod derived_fields;
 mod differences;

@@ -30,6 +30,7 @@ use super::super::collation::{Collation, has_text, is_one_text};
 use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
 use super::super::metadata::{Metadata, Wanted};
+use super::super::needs::Needs;
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
@@ -228,6 +229,11 @@ impl Expression {
         self.node.reads_document()
     }
 
+    /// Adds the paths at which it looks at the document; `false` where it looks at all of it, or at how it was found.
+    pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.node.add_needs(needs)
+    }
+
     /// The metadata that it asks for.
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
@@ -279,6 +285,26 @@ impl Node {
                 operator.name == "$meta" || arguments.iter().any(Node::reads_document)
             }
             Node::Constant(_) | Node::Remove | Node::Absent => false,
+        }
+    }
+
+    fn add_needs(&self, needs: &mut Needs) -> bool {
+        match self {
+            Node::Path {
+                base: Base::Root,
+                segments,
+            } => {
+                if !segments.is_empty() {
+                    needs.add(&segments.join("."));
+                }
+                !segments.is_empty()
+            }
+            Node::Object(fields) => fields.iter().all(|(_, node)| node.add_needs(needs)),
+            Node::Array(items) => items.iter().all(|node| node.add_needs(needs)),
+            Node::Call { operator, arguments } => {
+                operator.name != "$meta" && arguments.iter().all(|node| node.add_needs(needs))
+            }
+            Node::Path { .. } | Node::Constant(_) | Node::Remove | Node::Absent => true,
         }
     }
 

@@ -14,11 +14,12 @@ use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::metadata::Wanted;
+use super::super::needs::Needs;
 use super::super::sort::SortSpec;
 use super::expression::Scope;
 use super::row::Row;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
-use super::transform::stage_parts;
+use super::transform::{TransformStage, stage_parts};
 
 pub(crate) use self::asked::no_order;
 pub(crate) use self::early::Read;
@@ -305,6 +306,28 @@ impl Pipeline {
             Stage::GeoNear(stage) => !stage.measures_all(),
             _ => false,
         })
+    }
+
+    /// What the stages from this position on ask of documents, where that is less than all.
+    pub(crate) fn needs_from(&self, position: usize) -> Option<Needs> {
+        let mut needs = Needs::default();
+        for stage in self.stages.iter().skip(position) {
+            let (is_known, is_last) = match stage {
+                Stage::Skip(_) | Stage::Limit(_) | Stage::Sample(_) => (true, false),
+                Stage::Match(own) => (own.matcher().root().add_needs(&mut needs), false),
+                Stage::Sort(own) => (own.spec().add_needs(&mut needs), false),
+                Stage::Group(own) => (own.add_needs(&mut needs), true),
+                Stage::Transform(TransformStage::Project(own)) => (own.add_needs(&mut needs), true),
+                _ => return None,
+            };
+            if !is_known {
+                return None;
+            }
+            if is_last {
+                return Some(needs);
+            }
+        }
+        None
     }
 
     /// The `$skip` at this position.

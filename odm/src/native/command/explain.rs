@@ -27,6 +27,7 @@ struct Asked<'a> {
     skip: u64,
     limit: u64,
     counts: bool,
+    distinct: Option<String>,
 }
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
@@ -80,6 +81,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         projection: None,
         filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
         counts: asked.counts,
+        distinct: asked.distinct,
         writes: matches!(name, "update" | "delete" | "findAndModify" | "findandmodify"),
         skip: asked.skip,
         limit: asked.limit,
@@ -109,6 +111,7 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
             .unwrap_or(Doc::empty())
             .to_bytes(),
         counts: false,
+        distinct: None,
         writes: false,
         skip: asked.skip,
         limit: asked.limit,
@@ -198,6 +201,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: fields.object("query"),
                 collation: collation(&fields)?,
+                distinct: Some(fields.string("key").unwrap_or_default().to_owned()),
                 ..Asked::all()
             }
         }
@@ -254,6 +258,7 @@ impl Asked<'_> {
             skip: 0,
             limit: 0,
             counts: false,
+            distinct: None,
         }
     }
 }

@@ -304,13 +304,19 @@ impl AggregateRequest {
             Some(Value::Document(filter)) => filter.to_bytes(),
             _ => Doc::empty().to_bytes(),
         };
+        // Of how documents were found, a key does not tell all.
+        let needs = match pipeline.wanted().is_empty() {
+            true => pipeline.needs_from(first),
+            false => None,
+        };
+        let part = Part {
+            limit: head.limit,
+            skip: head.skip,
+            ..Part::updated()
+        };
         let find = FindRequest {
             namespace: resolved.base.clone(),
-            query: head.query.part(Part {
-                limit: head.limit,
-                skip: head.skip,
-                ..Part::updated()
-            }),
+            query: head.query.part(part).needing(needs),
             projection: None,
             skip: head.skip,
             limit: nearest.unwrap_or(head.limit),

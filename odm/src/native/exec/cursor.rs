@@ -236,7 +236,12 @@ impl FindCursor {
     }
 
     /// The same of what is known to be no view; the request has settled.
-    pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
+    pub(super) fn on_collection(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
+        if let Some(projection) = &request.projection
+            && !request.extras.return_key
+        {
+            request.query = request.query.needing(projection.needs());
+        }
         let ns = &request.namespace;
         if let Some(rows) = view::list::found(read.catalog(), ns, &request.query)? {
             return FindCursor::over(rows, request);

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
 use super::super::fault::{Fault, Result};
+use super::super::needs::Needs;
+use super::super::plan::{Leap, Plan};
 use super::super::projection::check_key;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
 use super::view::{self, Through};
 use super::walk::{Flow, Walk};
-use super::{Deadline, Namespace};
+use super::{Deadline, Examined, Namespace, tally};
 
 /// What runs it, as faults of documents tell it.
 const DISTINCT: &str = "Executor error during distinct command";
@@ -52,24 +55,84 @@ fn on_collection(
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
     let own = view::collation_of(read.catalog(), ns);
-    let mut found = Found::by(query.collation_in(&own));
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         query.check_without_collection(ns)?;
         return Ok(Vec::new());
     };
     let query = query.by_default(&own);
-    let query = &*query.settled()?;
-    let plan = query.plan(read, collection, None, deadline)?;
+    let query = query.settled()?.into_owned().needing(Some(Needs::of(path)));
+    let (plan, leap) = plan(read, collection, &query, path, deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
-    let walked = walk.documents(read, collection, &mut |_, document| {
-        if search::test(query, &plan, document)? {
-            found.add(document, path)?;
-        }
-        Ok(Flow::Continue)
-    });
+    let found = values(read, collection, &query, path, (&plan, leap.as_ref()), &mut walk);
     // A view's query tells what runs it already.
-    walked.map_err(|fault| query.in_run(fault).while_running(DISTINCT))?;
+    let found = found.map_err(|fault| query.in_run(fault).while_running(DISTINCT))?;
     Ok(found.into_sorted())
+}
+
+/// How many values there are by a plan, and what is looked at for them.
+pub(super) fn examined(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    path: &str,
+    plan: (&Plan, Option<&Leap>),
+    deadline: Deadline,
+) -> Result<(u64, Examined)> {
+    let mut walk = Walk::new(plan.0, collection, deadline);
+    let found = values(read, collection, query, path, plan, &mut walk)?;
+    Ok((found.values.len() as u64, walk.examined))
+}
+
+fn values(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    path: &str,
+    (plan, leap): (&Plan, Option<&Leap>),
+    walk: &mut Walk,
+) -> Result<Found> {
+    let mut found = Found::by(query.collation_in(&collection.rules.collation));
+    match leap {
+        Some(leap) => walk.values(read, collection, leap, &mut |document| found.add(document, path))?,
+        None => {
+            walk.documents(read, collection, &mut |_, document| {
+                if search::test(query, plan, document)? {
+                    found.add(document, path)?;
+                }
+                Ok(Flow::Continue)
+            })?;
+        }
+    }
+    Ok(found)
+}
+
+/// How the values at the path are found.
+pub(super) fn plan(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    path: &str,
+    deadline: Deadline,
+) -> Result<(Plan, Option<Leap>)> {
+    let (views, _) = query.views(collection);
+    let is_simple = query.collation_in(&collection.rules.collation).is_simple();
+    let all = match query.is_everything() && is_simple && collection.rules.series.is_none() {
+        true => Plan::of_values(&views, path),
+        false => None,
+    };
+    let plan = match all {
+        Some(plan) => {
+            tally::planned(&plan, collection);
+            query.covering(plan, &views)
+        }
+        None => query.plan(read, collection, None, deadline)?,
+    };
+    // Of values that are equal by a collation the first of the collection stands for all.
+    let leap = match is_simple {
+        true => plan.leap(&views, path),
+        false => None,
+    };
+    Ok((plan, leap))
 }
 
 /// The values so far, by their keys: of equal ones the first.

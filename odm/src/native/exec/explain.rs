@@ -1,11 +1,13 @@
 //! What a query would do, or did: the plan and what it examined.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
-use super::super::plan::{self, Choice, Plan, Trial};
+use super::super::needs::Needs;
+use super::super::plan::{self, Access, Choice, Plan, Trial};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
@@ -13,7 +15,7 @@ use super::cursor::{Extras, RECORD_ID};
 use super::query::Query;
 use super::search::{self, Limits};
 use super::trial::Race;
-use super::{Deadline, Namespace, view};
+use super::{Deadline, Namespace, distinct, view};
 
 /// What is explained.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) filter: Vec<u8>,
     /// Whether the documents are only counted.
     pub(crate) counts: bool,
+    /// The path of which the distinct values are asked for.
+    pub(crate) distinct: Option<String>,
     /// Whether documents would be changed or removed.
     pub(crate) writes: bool,
     pub(crate) skip: u64,
@@ -56,6 +60,49 @@ fn shaped(extras: Extras, winning: Owned) -> Owned {
         ]);
     }
     winning
+}
+
+/// Calls the scan of an index one for distinct values.
+fn name_scan(stage: &mut Owned) {
+    let Owned::Document(fields) = stage else { return };
+    for (name, value) in fields {
+        match (name.as_str(), &mut *value) {
+            ("stage", Owned::String(own)) if own == "IXSCAN" => *own = "DISTINCT_SCAN".to_owned(),
+            ("inputStage", inner) => name_scan(inner),
+            _ => {}
+        }
+    }
+}
+
+/// The stage that gives of each document what the projection makes of it.
+fn projected(request: &ExplainRequest, query: &Query, plan: &Plan, found: Owned) -> Owned {
+    let (stage, by) = match (&request.projection, query.given_projection()) {
+        (Some(projection), Some(given)) => {
+            let stage = match (projection.is_simple(), &plan.cover, &plan.access) {
+                (true, None, _) => "PROJECTION_SIMPLE",
+                (true, Some(_), Access::Index { .. }) => "PROJECTION_COVERED",
+                _ => "PROJECTION_DEFAULT",
+            };
+            (stage, Value::Document(given).into())
+        }
+        // What a pipeline asks for.
+        (None, _) if plan.cover.is_some() => {
+            let needed = query.needs().into_iter().flat_map(Needs::paths);
+            let mut by: Vec<(String, Owned)> = needed
+                .filter(|path| *path != "_id")
+                .map(|path| field(path, Owned::Int32(1)))
+                .collect();
+            let has_id = query.needs().is_some_and(|needs| needs.has("_id"));
+            by.push(field("_id", Owned::Int32(i32::from(has_id))));
+            ("PROJECTION_COVERED", Owned::Document(by))
+        }
+        _ => return found,
+    };
+    Owned::Document(vec![
+        field("stage", Owned::String(stage.to_owned())),
+        field("transformBy", by),
+        field("inputStage", found),
+    ])
 }
 
 /// The explanation, in the shape of the server's.
@@ -91,6 +138,16 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         }
         return Ok(explained);
     }
+    let query = match &request.projection {
+        _ if request.distinct.is_some() => {
+            let needs = request.distinct.as_deref().map(Needs::of);
+            Cow::Owned(query.into_owned().needing(needs))
+        }
+        Some(projection) if !request.extras.return_key && !request.counts => {
+            Cow::Owned(query.into_owned().needing(projection.needs()))
+        }
+        _ => query,
+    };
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     match (&collection, request.counts) {
@@ -112,13 +169,36 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let mut asked = query.request(&views, wanted, &resolved.collation, is_filtered);
     asked.trial = race.as_ref().map(|race| race as &dyn Trial);
     let filter = Doc::Raw(&request.filter);
+    let mut leap = None;
     let choice = match &collection {
-        Some(collection) => Some(plan::choose(asked).map_err(|fault| query.told(collection, fault))?),
+        Some(collection) if request.distinct.is_some() => {
+            let path = request.distinct.as_deref().unwrap_or_default();
+            let (plan, own) = distinct::plan(read, collection, &query, path, request.deadline)?;
+            leap = own;
+            Some(Choice::from(plan))
+        }
+        Some(collection) => {
+            let choice = plan::choose(asked).map_err(|fault| query.told(collection, fault))?;
+            let covering = |plan| match request.counts {
+                true => plan,
+                false => query.covering(plan, &views),
+            };
+            Some(Choice {
+                plan: covering(choice.plan),
+                beaten: choice.beaten.into_iter().map(covering).collect(),
+            })
+        }
         None => None,
     };
     let shown = |plan: &Plan| match request.counts {
         true => plan.explain_count(&asked, filter),
-        false => shaped(request.extras, plan.explain(&asked, filter)),
+        false => {
+            let mut found = plan.explain(&asked, filter);
+            if leap.is_some() {
+                name_scan(&mut found);
+            }
+            shaped(request.extras, projected(request, &query, plan, found))
+        }
     };
     let winning = match &choice {
         None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
@@ -143,16 +223,22 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     if request.execute {
         let start = std::time::Instant::now();
         let (returned, examined) = match (&collection, &choice) {
-            (Some(collection), Some(Choice { plan, .. })) => {
-                let limit = (request.limit > 0).then_some(request.limit);
-                let limits = Limits {
-                    skip: request.skip,
-                    limit,
-                };
-                let (found, examined) =
-                    search::all(read, collection, &query, plan, limits, request.deadline)?;
-                (found.len() as u64, examined)
-            }
+            (Some(collection), Some(Choice { plan, .. })) => match &request.distinct {
+                Some(path) => {
+                    let plan = (plan, leap.as_ref());
+                    distinct::examined(read, collection, &query, path, plan, request.deadline)?
+                }
+                None => {
+                    let limit = (request.limit > 0).then_some(request.limit);
+                    let limits = Limits {
+                        skip: request.skip,
+                        limit,
+                    };
+                    let (found, examined) =
+                        search::all(read, collection, &query, plan, limits, request.deadline)?;
+                    (found.len() as u64, examined)
+                }
+            },
             _ => (0, super::Examined::default()),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
@@ -191,6 +277,7 @@ pub(crate) fn explain_aggregate(
         query: find.query,
         projection: None,
         counts: false,
+        distinct: None,
         writes: false,
         skip: find.skip,
         limit: find.limit,

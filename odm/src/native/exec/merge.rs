@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::super::fault::Result;
 use super::super::plan::Stream;
 use super::super::storage::Read;
-use super::scan::Scan;
+use super::scan::{Entry, Scan};
 use super::walk::Flow;
 
 /// How many keys are read at once of a part at most.
@@ -27,7 +27,7 @@ struct Source {
     /// The same before they were read.
     before: Scan,
     /// Keys that were read and not taken.
-    ahead: VecDeque<Entry>,
+    ahead: VecDeque<Ahead>,
     /// The last key that was taken of those that were read.
     taken: Option<Vec<u8>>,
     /// Whether the next key was counted already.
@@ -36,19 +36,21 @@ struct Source {
     most: usize,
 }
 
+/// A key that was read.
 #[derive(Debug)]
-struct Entry {
+struct Ahead {
     place: Vec<u8>,
     key: Vec<u8>,
+    value: Vec<u8>,
     record: u64,
 }
 
 /// What the walk says of the keys of indexes.
-pub(super) enum Seen {
+pub(super) enum Seen<'a> {
     /// It was looked at, and leads to a record or to nothing.
     Key,
     /// It is the next in order.
-    Record(u64),
+    Record(Entry<'a>, u64),
 }
 
 impl Merge {
@@ -77,7 +79,7 @@ impl Merge {
     pub(super) fn go_on(
         &mut self,
         read: &dyn Read,
-        visit: &mut dyn FnMut(Seen) -> Result<Flow>,
+        visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>,
     ) -> Result<bool> {
         let stopped = self.in_order(read, visit)?;
         // What is read ahead may be another's by the time that the walk goes on.
@@ -87,7 +89,7 @@ impl Merge {
         Ok(stopped)
     }
 
-    fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen) -> Result<Flow>) -> Result<bool> {
+    fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<bool> {
         let mut heads = BinaryHeap::with_capacity(self.sources.len());
         for (position, source) in self.sources.iter_mut().enumerate() {
             if source.next(read, visit)? == Flow::Stop {
@@ -97,8 +99,16 @@ impl Merge {
         }
         while let Some(Reverse((_, position))) = heads.pop() {
             let source = &mut self.sources[position];
-            let Some(record) = source.take() else { continue };
-            if visit(Seen::Record(record))? == Flow::Stop {
+            let tree = source.rest.tree();
+            let Some(taken) = source.take() else { continue };
+            let entry = Entry {
+                tree,
+                key: &taken.key,
+                value: &taken.value,
+            };
+            let flow = visit(Seen::Record(entry, taken.record))?;
+            source.taken = Some(taken.key);
+            if flow == Flow::Stop {
                 return Ok(true);
             }
             if source.next(read, visit)? == Flow::Stop {
@@ -112,21 +122,22 @@ impl Merge {
 
 impl Source {
     /// Has the next key at hand, if there is one.
-    fn next(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen) -> Result<Flow>) -> Result<Flow> {
+    fn next(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<Flow> {
         if self.ahead.is_empty() {
             self.before = self.rest.clone();
             self.taken = None;
             let (stream, ahead, most) = (&self.stream, &mut self.ahead, self.most);
             let mut is_over = false;
-            self.rest.go_on(read, &mut |key, record| {
+            self.rest.go_on(read, &mut |entry, record| {
                 let Some(record) = record else {
                     let flow = visit(Seen::Key)?;
                     is_over = flow == Flow::Stop;
                     return Ok(flow);
                 };
-                ahead.push_back(Entry {
-                    place: stream.place(key)?,
-                    key: key.to_vec(),
+                ahead.push_back(Ahead {
+                    place: stream.place(entry.key)?,
+                    key: entry.key.to_vec(),
+                    value: entry.value.to_vec(),
                     record,
                 });
                 Ok(if ahead.len() < most {
@@ -153,11 +164,9 @@ impl Source {
             .map(|entry| std::mem::take(&mut entry.place))
     }
 
-    fn take(&mut self) -> Option<u64> {
-        let entry = self.ahead.pop_front()?;
-        self.taken = Some(entry.key);
+    fn take(&mut self) -> Option<Ahead> {
         self.is_counted = false;
-        Some(entry.record)
+        self.ahead.pop_front()
     }
 
     /// Forgets the keys that were read and not taken: they are read again.

@@ -13,6 +13,7 @@ use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::metadata::{Kind, Metadata, Wanted};
+use super::super::needs::Needs;
 use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural, text_required};
 use super::super::projection::Projection;
 use super::super::sort::SortSpec;
@@ -46,6 +47,8 @@ pub(crate) struct Query {
     /// What runs it, as faults of documents tell it; nothing where they do not.
     running: Option<&'static str>,
     part: Part,
+    /// What is asked of what it finds, if that is less than all.
+    needs: Option<Arc<Needs>>,
 }
 
 impl Query {
@@ -85,7 +88,16 @@ impl Query {
             constants: None,
             running: None,
             part: Part::default(),
+            needs: None,
         })
+    }
+
+    /// The same query of which no more is asked than this.
+    pub(crate) fn needing(self, needs: Option<Needs>) -> Query {
+        Query {
+            needs: needs.map(Arc::new),
+            ..self
+        }
     }
 
     /// The same query for a part of the documents.
@@ -117,6 +129,7 @@ impl Query {
             constants: self.constants,
             running: self.running,
             part: self.part,
+            needs: self.needs,
         }
     }
 
@@ -236,6 +249,7 @@ impl Query {
             constants: None,
             running: Some(IN_RUN),
             part: Part::updated(),
+            needs: None,
         }
     }
 
@@ -245,6 +259,16 @@ impl Query {
             projected: projection.filter(|doc| !doc.is_empty()).map(Doc::to_bytes),
             ..self
         }
+    }
+
+    /// The projection as given.
+    pub(crate) fn given_projection(&self) -> Option<Doc<'_>> {
+        self.projected.as_ref().map(|own| Doc::Raw(own))
+    }
+
+    /// What is asked of what it finds, if that is less than all.
+    pub(crate) fn needs(&self) -> Option<&Needs> {
+        self.needs.as_deref()
     }
 
     /// What queries have in common that differ in their values alone.
@@ -428,6 +452,10 @@ impl Query {
             && let Some(plan) = ids.plan(alone)
         {
             tally::planned(&plan, collection);
+            let plan = match self.needs {
+                None => plan,
+                Some(_) => self.covering(plan, &self.views(collection).0),
+            };
             return Ok(plan.asking(&self.matcher));
         }
         let (views, is_filtered) = self.views(collection);
@@ -449,7 +477,15 @@ impl Query {
             .plan;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
-        Ok(plan.asking(&self.matcher))
+        Ok(self.covering(plan, &views).asking(&self.matcher))
+    }
+
+    /// The plan with documents made of the keys of its index, where these are enough.
+    pub(crate) fn covering(&self, plan: Plan, views: &[IndexView<'_>]) -> Plan {
+        match &self.needs {
+            None => plan,
+            Some(needs) => plan.covering(views, needs, self.matcher.root(), self.sort.as_ref()),
+        }
     }
 
     /// What the planner is asked.

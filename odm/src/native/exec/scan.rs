@@ -18,8 +18,19 @@ const MOST_STRAYS: usize = 4;
 /// After so many vain looks for neighbors the ranges of a part are taken to be far from each other.
 const MOST_VAIN: usize = 4;
 
-/// What is shown the keys of an index, each with the record that it leads to, if that is one of those looked for.
-pub(super) type VisitKey<'a> = dyn FnMut(&[u8], Option<u64>) -> Result<Flow> + 'a;
+/// What is shown the keys of an index with what is stored with them, each with the record that it leads to, if that is one
+/// of those looked for.
+pub(super) type VisitKey<'a> = dyn FnMut(Entry<'_>, Option<u64>) -> Result<Flow> + 'a;
+
+/// An entry of an index.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub(super) tree: TreeId,
+    /// Its key, and the record behind it.
+    pub(super) key: &'a [u8],
+    /// What is stored with it.
+    pub(super) value: &'a [u8],
+}
 
 /// What is left of a part of an index.
 #[derive(Clone, Debug)]
@@ -74,6 +85,10 @@ impl Scan {
         }
     }
 
+    pub(super) fn tree(&self) -> TreeId {
+        self.tree
+    }
+
     /// Leaves out what does not lie behind the key.
     pub(super) fn go_behind(&mut self, key: &[u8]) {
         while let Some(range) = self.ranges.get_mut(self.at) {
@@ -115,7 +130,7 @@ impl Scan {
             let (mut current, mut strays) = (*at, 0);
             let (mut misses, mut jump) = (0, None);
             let mut place = None;
-            read.scan(*tree, bounds, *reverse, &mut |key, _| {
+            read.scan(*tree, bounds, *reverse, &mut |key, value| {
                 loop {
                     let Some(range) = ranges.get(current) else {
                         return Ok(ControlFlow::Break(()));
@@ -133,11 +148,16 @@ impl Scan {
                     }
                 }
                 strays = 0;
+                let entry = Entry {
+                    tree: *tree,
+                    key,
+                    value,
+                };
                 if let Some(tail) = tail
                     && let Spot::Behind(edge) = tail.spot(key, *reverse)?
                 {
                     misses += 1;
-                    return Ok(match visit(key, None)? {
+                    return Ok(match visit(entry, None)? {
                         Flow::Stop => {
                             place = Some(key.to_vec());
                             ControlFlow::Break(())
@@ -154,7 +174,7 @@ impl Scan {
                     key.get(key.len().saturating_sub(RECORD_BYTES)..)
                         .unwrap_or_default(),
                 )?;
-                Ok(match visit(key, Some(record))? {
+                Ok(match visit(entry, Some(record))? {
                     Flow::Continue => ControlFlow::Continue(()),
                     Flow::Stop => {
                         place = Some(key.to_vec());

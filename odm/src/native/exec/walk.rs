@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
-use super::super::plan::{Access, Plan};
+use super::super::key;
+use super::super::plan::{Access, Cover, Leap, Made, Plan};
 use super::super::storage::Read;
 use super::super::storage::format;
 use super::merge::{Merge, Seen};
-use super::scan::{Scan, record_of};
+use super::scan::{Entry, Scan, record_of};
 use super::{Deadline, Examined, tally};
 
 /// A walk over the records that an access names, in its order. Each record comes once.
@@ -22,6 +24,8 @@ pub(crate) struct Walk {
     pub(crate) examined: Examined,
     /// After so many keys it stops where it passes one over.
     pub(super) most_keys: u64,
+    cover: Option<Arc<Cover>>,
+    made: Made,
 }
 
 #[derive(Debug)]
@@ -34,6 +38,9 @@ enum Part {
     Index(Scan),
     Merge(Merge),
 }
+
+/// After so many keys of one value the next value is looked for.
+const MOST_SAME: usize = 4;
 
 /// What a visitor says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +71,76 @@ impl Walk {
             deadline,
             examined: Examined::default(),
             most_keys: u64::MAX,
+            cover: plan.cover.clone(),
+            made: Made::default(),
         }
+    }
+
+    /// Visits documents with every value at a path, of each value a few at least: a walk that leaps from one value to the next
+    /// where many have the same.
+    pub(super) fn values(
+        &mut self,
+        read: &dyn Read,
+        collection: &Collection,
+        leap: &Leap,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let before = self.examined;
+        let visited = self.leap(read, collection, leap, visit);
+        tally::looked_at(before, self.examined);
+        visited
+    }
+
+    fn leap(
+        &mut self,
+        read: &dyn Read,
+        collection: &Collection,
+        leap: &Leap,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut visit = |_: u64, document: &[u8]| visit(document).map(|()| Flow::Continue);
+        let mut found = Finding {
+            read,
+            collection,
+            deadline: &mut self.deadline,
+            examined: &mut self.examined,
+            seen: &mut self.seen,
+            most_keys: u64::MAX,
+            cover: self.cover.as_deref(),
+            made: &mut self.made,
+            visit: &mut visit,
+        };
+        for part in &mut self.parts {
+            let Part::Index(scan) = part else { continue };
+            let (mut last, mut same) = (Vec::new(), 0);
+            while scan.go_on(read, &mut |entry, record| {
+                found.key()?;
+                let Some(record) = record else {
+                    return Ok(Flow::Continue);
+                };
+                match leap.shared(entry.key) {
+                    Some(shared) if shared == last => {
+                        same += 1;
+                        Ok(if same >= MOST_SAME {
+                            Flow::Stop
+                        } else {
+                            Flow::Continue
+                        })
+                    }
+                    shared => {
+                        last.clear();
+                        last.extend_from_slice(shared.unwrap_or_default());
+                        same = 0;
+                        found.entry(entry, record)
+                    }
+                }
+            })? {
+                let behind = [last.as_slice(), &[key::AFTER]].concat();
+                scan.go_behind(&behind);
+                same = 0;
+            }
+        }
+        Ok(())
     }
 
     /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
@@ -94,6 +170,8 @@ impl Walk {
             examined: &mut self.examined,
             seen: &mut self.seen,
             most_keys: self.most_keys,
+            cover: self.cover.as_deref(),
+            made: &mut self.made,
             visit,
         };
         while let Some(part) = self.parts.get_mut(self.current) {
@@ -120,13 +198,13 @@ impl Walk {
                     *after = last.or(*after);
                     stopped
                 }
-                Part::Index(scan) => scan.go_on(read, &mut |_, record| {
+                Part::Index(scan) => scan.go_on(read, &mut |entry, record| {
                     let flow = found.key()?;
-                    record.map_or(Ok(flow), |record| found.record(record))
+                    record.map_or(Ok(flow), |record| found.entry(entry, record))
                 })?,
                 Part::Merge(merge) => merge.go_on(read, &mut |seen| match seen {
                     Seen::Key => found.key(),
-                    Seen::Record(record) => found.record(record),
+                    Seen::Record(entry, record) => found.entry(entry, record),
                 })?,
             };
             if stopped {
@@ -211,6 +289,8 @@ struct Finding<'a> {
     examined: &'a mut Examined,
     seen: &'a mut Option<HashSet<u64>>,
     most_keys: u64,
+    cover: Option<&'a Cover>,
+    made: &'a mut Made,
     visit: &'a mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
 }
 
@@ -243,16 +323,35 @@ impl Finding<'_> {
         self.seen.as_mut().is_none_or(|seen| seen.insert(record))
     }
 
-    /// Its record is read, unless it was before.
-    fn record(&mut self, record: u64) -> Result<Flow> {
+    /// A key leads to a record that is new: what the key does not tell is read.
+    fn entry(&mut self, entry: Entry<'_>, record: u64) -> Result<Flow> {
         if !self.is_new(record) {
             return Ok(Flow::Continue);
         }
+        let Some(cover) = self.cover else {
+            return self.record(record);
+        };
+        let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;
+        match cover.make(entry.key, types, self.made) {
+            true => (self.visit)(record, self.made.document()),
+            false => self.record(record),
+        }
+    }
+
+    /// A record is read.
+    fn record(&mut self, record: u64) -> Result<Flow> {
         let (records, key) = (self.collection.records, record.to_be_bytes());
         let stored = self.read.get(records, &key)?;
         let stored = stored.ok_or_else(|| dangling(self.collection, record))?;
         self.examined.documents += 1;
-        (self.visit)(record, format::unseal(records, &key, &stored)?)
+        let document = format::unseal(records, &key, &stored)?;
+        match self.cover {
+            None => (self.visit)(record, document),
+            Some(cover) => {
+                cover.pick(document, self.made);
+                (self.visit)(record, self.made.document())
+            }
+        }
     }
 }
 

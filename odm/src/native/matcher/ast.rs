@@ -6,6 +6,7 @@ use super::super::aggregate::expression::Expression;
 use super::super::collation::{Collation, has_text};
 use super::super::document::{Kind, Owned, compare};
 use super::super::geo::{GeoQuery, Near};
+use super::super::needs::Needs;
 use super::super::text::{TextQuery, TextSearch};
 use super::pattern::Pattern;
 use super::schema::Schema;
@@ -46,6 +47,22 @@ impl Node {
             Node::And(nodes) => nodes.iter().any(Node::is_never),
             Node::Or(nodes) => !nodes.is_empty() && nodes.iter().all(Node::is_never),
             _ => false,
+        }
+    }
+
+    /// Adds the paths at which the condition looks at documents; `false` where these are not all.
+    pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
+        match self {
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
+                nodes.iter().all(|node| node.add_needs(needs))
+            }
+            Node::Always | Node::Never | Node::Sample(_) => true,
+            Node::Field { path, .. } => {
+                needs.add(path.as_str());
+                true
+            }
+            Node::Expr(expression) => expression.add_needs(needs),
+            Node::Near(_) | Node::Schema(_) | Node::Text(_) => false,
         }
     }
 

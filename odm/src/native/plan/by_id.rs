@@ -42,6 +42,7 @@ impl Plan {
             by_id: false,
             text: None,
             asked: None,
+            cover: None,
         })
     }
 }

@@ -354,6 +354,7 @@ impl<'a> Candidate<'a> {
             by_id,
             text: None,
             asked: None,
+            cover: None,
             access: Access::Index {
                 index: self.index,
                 ranges: self.ranges,

@@ -117,6 +117,7 @@ pub(super) fn choose(
         by_id: false,
         text: None,
         asked: None,
+        cover: None,
     })
 }
 

@@ -91,6 +91,15 @@ impl Plan {
                 fields.push(("direction", text(direction(*reverse))));
                 document(fields)
             }
+            access if self.cover.is_some() => {
+                let mut stage = stage(access, request);
+                if !self.exact
+                    && let Owned::Document(fields) = &mut stage
+                {
+                    fields.insert(1, ("filter".to_owned(), filter.clone()));
+                }
+                stage
+            }
             access => {
                 let mut fields = vec![("stage", text("FETCH"))];
                 if !self.exact {

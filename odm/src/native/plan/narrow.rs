@@ -62,6 +62,7 @@ pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_
         by_id: false,
         text: None,
         asked: None,
+        cover: None,
     })
 }
 

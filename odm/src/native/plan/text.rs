@@ -60,6 +60,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         by_id: false,
         text: Some(Arc::new(text)),
         asked: None,
+        cover: None,
     })
 }
 

@@ -72,6 +72,7 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
         by_id: false,
         text: None,
         asked: None,
+        cover: None,
     }))
 }
 

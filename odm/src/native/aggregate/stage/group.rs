@@ -11,6 +11,7 @@ use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::{Changes, Matcher};
 use super::super::super::metadata::Metadata;
+use super::super::super::needs::Needs;
 use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Row, Rows, path, scope, write};
@@ -108,6 +109,13 @@ impl Group {
             .accumulators
             .iter()
             .any(|(_, accumulator)| accumulator.reads_document())
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        let (By::Value(value) | By::Field(_, value) | By::Boundaries { value, .. }) = &self.by;
+        let mut accumulators = self.accumulators.iter();
+        value.add_needs(needs) && accumulators.all(|(_, accumulator)| accumulator.add_needs(needs))
     }
 
     /// What it does to the paths of a document: nothing is left but what it groups by. `None` where a filter asks whether

@@ -5,6 +5,7 @@ mod read;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
 use super::super::super::matcher::Changes;
+use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope};
 
 /// A parsed `$project`, `$addFields` or `$unset`.
@@ -77,6 +78,11 @@ impl Projection {
     /// Whether a server runs it with the early group or lookup behind it.
     pub(crate) fn is_early(&self) -> bool {
         self.is_early
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.is_inclusive() && self.root.add_needs("", needs)
     }
 
     /// What it does to the paths of a document.
@@ -156,6 +162,29 @@ impl Branch {
             Entry::Named => true,
             Entry::Computed(expression) => expression.all_operators(test),
             Entry::Inner(inner) => inner.all_operators(test),
+        })
+    }
+
+    fn add_needs(&self, outer: &str, needs: &mut Needs) -> bool {
+        self.entries.iter().all(|(name, entry)| {
+            let path = match outer {
+                "" => name.clone(),
+                outer => format!("{outer}.{name}"),
+            };
+            match entry {
+                Entry::Named => {
+                    needs.add(&path);
+                    true
+                }
+                Entry::Computed(expression) => {
+                    // What is around it stays.
+                    if !outer.is_empty() {
+                        needs.add(outer);
+                    }
+                    expression.add_needs(needs)
+                }
+                Entry::Inner(inner) => inner.add_needs(&path, needs),
+            }
         })
     }
 

@@ -121,6 +121,39 @@ fn indexes_are_made_what_the_documents_say() {
     }
 }
 
+/// Entries that say nothing of types are those of an older file; ones that say something else are wrong.
+#[test]
+fn types_of_values_are_compared() {
+    for (engine, _directory) in engines() {
+        let c = filled(&engine);
+        let x = c.index("x_1").unwrap().tree;
+        let good = entries(&*engine.view().unwrap(), x);
+        for (key, _) in &good[..30] {
+            put(&engine, x, key, &seal_entry(x, key, &Types::UNKNOWN)).unwrap();
+        }
+        assert_eq!(engine.check().unwrap().problems, []);
+        assert!(repair(&engine, &everything()).findings.is_empty());
+
+        let mut other = Types::UNKNOWN;
+        assert!(other.push(Some(&Value::Double(1.0))));
+        for (key, _) in &good[40..43] {
+            put(&engine, x, key, &seal_entry(x, key, &other)).unwrap();
+        }
+        let problems = engine.check().unwrap().problems;
+        assert_eq!(problems.len(), 3);
+        assert!(
+            problems
+                .iter()
+                .all(|problem| problem.message.contains("values of other types")),
+            "{problems:?}"
+        );
+        let expected = counts(&[("DamagedEntry x_1 Rewritten", 3)]);
+        assert_eq!(tally(&repair(&engine, &everything())), expected);
+        assert_eq!(engine.check().unwrap().problems, []);
+        assert_eq!(entries(&*engine.view().unwrap(), x)[30..], good[30..]);
+    }
+}
+
 #[test]
 fn what_cannot_be_repaired_is_listed_and_left() {
     for (engine, _directory) in engines() {

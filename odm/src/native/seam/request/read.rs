@@ -184,6 +184,10 @@ pub(super) fn explain_request(
         operation,
         Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
     );
+    let distinct = match &operation {
+        Operation::Distinct(own) => Some(own.key.clone()),
+        _ => None,
+    };
     let mut shown = None;
     let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
@@ -270,6 +274,7 @@ pub(super) fn explain_request(
         projection: shown,
         filter: filter.as_bytes().to_vec(),
         counts,
+        distinct,
         writes,
         skip,
         limit,

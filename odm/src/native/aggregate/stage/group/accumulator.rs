@@ -5,6 +5,7 @@ mod state;
 use super::super::super::super::collation::Collation;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
+use super::super::super::super::needs::Needs;
 use super::super::super::super::sort::SortSpec;
 use super::super::super::expression::{Expression, Scope};
 use super::super::print;
@@ -308,6 +309,15 @@ impl Accumulator {
     /// Whether it asks anything of a document.
     pub(super) fn reads_document(&self) -> bool {
         self.input.reads_document() || matches!(self.operator, Operator::Ranked { .. })
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        let by_order = match &self.operator {
+            Operator::Ranked { order, .. } => order.add_needs(needs),
+            _ => true,
+        };
+        by_order && self.input.add_needs(needs)
     }
 
     /// Whether it is one of those that take the values of one expression, and a server's other means have that.
