@@ -18,6 +18,7 @@ use imbl::OrdMap;
 use super::document::Doc;
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
+use super::index::arrays::Arrays;
 use super::storage::TreeId;
 
 pub(crate) use self::collection::{Collection, CollectionId, IndexEntry};
@@ -219,7 +220,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Code 26 when there is no such collection.
-    pub(crate) fn set_multikey(&mut self, id: CollectionId, tree: TreeId, multikey: &[bool]) -> Result<()> {
+    pub(crate) fn set_multikey(&mut self, id: CollectionId, tree: TreeId, multikey: &[Arrays]) -> Result<()> {
         self.change(id, |collection| collection.set_multikey(tree, multikey))
     }
 

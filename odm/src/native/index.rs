@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use self::arrays::Arrays;
 use self::extract::Extraction;
 use self::wildcard::Wildcard;
 use super::collation::Collation;
@@ -22,6 +23,7 @@ pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
     parse::OPTIONS.iter().copied().chain(options::GeoOptions::NAMES)
 }
 
+pub(crate) mod arrays;
 pub(crate) mod extract;
 pub(crate) mod geo;
 mod hashed;
@@ -112,8 +114,8 @@ pub(crate) struct IndexKeys {
     pub(crate) keys: Vec<Vec<u8>>,
     /// What the only key does not say of its values.
     pub(crate) types: Types,
-    /// Per field, whether an array was met on its path. Empty means no field.
-    pub(crate) multikey: Vec<bool>,
+    /// Per field, where arrays were met on its path. Empty means no field.
+    pub(crate) multikey: Vec<Arrays>,
 }
 
 impl IndexDefinition {
@@ -289,13 +291,14 @@ impl IndexDefinition {
             });
         }
         let mut found = IndexKeys {
-            multikey: vec![false; self.keys.len()],
+            multikey: vec![Arrays::NONE; self.keys.len()],
             ..IndexKeys::default()
         };
         if self.is_geo() {
             if let Some(values) = geo::values(&self.keys, Doc::Raw(&bytes))? {
                 values.each(&mut |values| found.keys.push(self.encode_owned(values)));
-                found.multikey.copy_from_slice(&values.several);
+                let several = values.several.iter().map(|several| Arrays::if_any(*several));
+                found.multikey = several.collect();
                 found.keys.sort_unstable();
                 found.keys.dedup();
             }

@@ -14,6 +14,7 @@ use super::collation::Collation;
 use super::document::Value;
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
+use super::index::arrays::{Arrays, is_multikey};
 use super::matcher::Matcher;
 use super::matcher::ast::Node;
 use super::sort::SortSpec;
@@ -67,13 +68,23 @@ pub(crate) struct PlanRequest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexView<'a> {
     pub(crate) definition: &'a IndexDefinition,
-    /// Per field, whether any document ever met an array on its path; what is not there is false.
-    pub(crate) multikey: &'a [bool],
+    /// Per field, where on its path documents have ever had arrays; what is not there has met none.
+    pub(crate) multikey: &'a [Arrays],
     /// Whether an index filter leaves it out.
     pub(crate) is_left_out: bool,
 }
 
 impl IndexView<'_> {
+    /// Whether a document may have several keys.
+    fn is_multikey(&self) -> bool {
+        is_multikey(self.multikey)
+    }
+
+    /// Where arrays were met on the path of a field.
+    fn arrays(&self, field: usize) -> Arrays {
+        self.multikey.get(field).copied().unwrap_or_default()
+    }
+
     /// Whether the strings of the request compare otherwise than its own.
     fn is_foreign_to(&self, request: &PlanRequest<'_>) -> bool {
         self.definition.collation != *request.matcher.collation()

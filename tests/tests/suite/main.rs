@@ -182,6 +182,7 @@ mod money_accounts;
 mod money_conversion;
 mod money_exact;
 mod money_tables;
+mod multikey_bounds;
 mod outbox;
 mod outbox_faults;
 mod outbox_interleavings;

@@ -8,6 +8,7 @@ use super::rules::Rules;
 use crate::native::document::Doc;
 use crate::native::fault::Result;
 use crate::native::index::IndexDefinition;
+use crate::native::index::arrays::{Arrays, join};
 use crate::native::storage::TreeId;
 
 /// A collection for as long as it exists, whatever its name; never used again.
@@ -55,9 +56,9 @@ pub(crate) struct IndexEntry {
     pub(crate) definition: Arc<IndexDefinition>,
     /// Key, then record id (u64 BE); the value is the entry's check value.
     pub(crate) tree: TreeId,
-    /// Per component: whether a document has had an array there. May be shorter than the components;
-    /// what is not there is false.
-    pub(crate) multikey: Vec<bool>,
+    /// Per component: where on its path documents have had arrays. May be shorter than the components;
+    /// what is not there has met none.
+    pub(crate) multikey: Vec<Arrays>,
     /// Whether other rules than this program's made its sort keys.
     pub(crate) stale: bool,
 }
@@ -72,12 +73,12 @@ impl IndexEntry {
         }
     }
 
-    /// Whether `flags` would set one that is not set.
-    pub(crate) fn would_change(&self, flags: &[bool]) -> bool {
-        flags
-            .iter()
-            .enumerate()
-            .any(|(at, flag)| *flag && !self.multikey.get(at).copied().unwrap_or(false))
+    /// Whether these are not all known.
+    pub(crate) fn would_change(&self, arrays: &[Arrays]) -> bool {
+        arrays.iter().enumerate().any(|(at, own)| {
+            let known = self.multikey.get(at).copied().unwrap_or_default();
+            known.with(*own) != known
+        })
     }
 }
 
@@ -209,14 +210,12 @@ impl Collection {
         self.version += 1;
     }
 
-    pub(super) fn set_multikey(&mut self, tree: TreeId, flags: &[bool]) {
+    pub(super) fn set_multikey(&mut self, tree: TreeId, arrays: &[Arrays]) {
         if let Some(index) = self.indexes.iter_mut().find(|index| index.tree == tree) {
-            if index.multikey.len() < flags.len() {
-                index.multikey.resize(flags.len(), false);
+            if index.multikey.len() < arrays.len() {
+                index.multikey.resize(arrays.len(), Arrays::NONE);
             }
-            for (have, flag) in index.multikey.iter_mut().zip(flags) {
-                *have |= flag;
-            }
+            join(&mut index.multikey, arrays);
         }
     }
 }

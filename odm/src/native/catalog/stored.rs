@@ -11,6 +11,7 @@ use crate::native::document::doc::framed;
 use crate::native::document::{Doc, Value, validate};
 use crate::native::fault::Result;
 use crate::native::index::IndexDefinition;
+use crate::native::index::arrays::Arrays;
 use crate::native::storage::format::{damaged, hex, seal, unseal};
 use crate::native::storage::{ALL, Pending, TreeId, Trees};
 
@@ -207,7 +208,7 @@ fn encode(collection: &Collection) -> Vec<u8> {
 
 fn encode_index(index: &IndexEntry) -> Vec<u8> {
     let spec = index.definition.spec();
-    let multikey: Vec<u8> = index.multikey.iter().map(|flag| u8::from(*flag)).collect();
+    let multikey: Vec<u8> = index.multikey.iter().map(|arrays| arrays.byte()).collect();
     let mut bytes = Vec::new();
     framed(&mut bytes, |out| {
         Value::Int64(i64::from(index.tree.0)).write_element(b"tree", out);
@@ -261,7 +262,7 @@ fn decode_index(value: Value<'_>) -> Result<IndexEntry> {
         return Err(missing("spec or multikey"));
     };
     let mut index = IndexEntry::new(IndexDefinition::stored(spec)?, TreeId(number(entry, "tree")?));
-    index.multikey = multikey.iter().map(|flag| *flag != 0).collect();
+    index.multikey = multikey.iter().map(|byte| Arrays::of_byte(*byte)).collect();
     index.stale = !index.definition.collation.is_simple()
         && entry.get("rules").and_then(|rules| rules.as_str()) != Some(KEYS);
     Ok(index)

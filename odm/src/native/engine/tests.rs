@@ -37,6 +37,7 @@ use crate::native::document::Doc;
 use crate::native::document::Value;
 use crate::native::document::doc::framed;
 use crate::native::index::IndexDefinition;
+use crate::native::index::arrays::Arrays;
 use crate::native::key::types::Types;
 use crate::native::storage::format::{seal, seal_entry, unseal, unseal_entry};
 use crate::native::storage::recent::RecentLimits;

@@ -5,6 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::arrays::is_multikey;
 use super::super::storage::{ALL, Read, TreeId, format};
 use super::scan::RECORD_BYTES;
 use super::{Namespace, view};
@@ -173,7 +174,7 @@ fn between(
 fn leads(entry: &IndexEntry, pattern: Doc<'_>, bound: Doc<'_>) -> bool {
     let definition = &entry.definition;
     let own = definition.key_pattern();
-    let is_plain = !entry.multikey.contains(&true)
+    let is_plain = !is_multikey(&entry.multikey)
         && !definition.sparse
         && definition.partial.is_none()
         && definition.collation.is_simple();

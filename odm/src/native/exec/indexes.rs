@@ -10,6 +10,7 @@ use super::super::document::number::as_i64_exact;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::arrays::{self, Arrays};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::key::types::Types;
 use super::super::storage::{Read, Write, format};
@@ -331,7 +332,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         ))
     };
     let mut stored: Vec<(Vec<u8>, Types)> = Vec::new();
-    let mut multikey = vec![false; entry.definition.keys.len()];
+    let mut multikey = vec![Arrays::NONE; entry.definition.keys.len()];
     let records = collection.records;
     write.scan(
         records,
@@ -344,9 +345,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
                 Some(series) => series::keys(series, &entry.definition, Doc::Raw(document)),
             };
             let keys = keys.map_err(&failed)?;
-            for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
-                *flag |= own;
-            }
+            arrays::join(&mut multikey, &keys.multikey);
             for mut key in keys.keys {
                 key.extend_from_slice(place);
                 stored.push((key, keys.types));

@@ -6,6 +6,7 @@
 
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
+use super::arrays::Arrays;
 
 /// A dotted path, split once.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ enum Cursor<'d> {
 /// One walk over documents for fixed paths.
 pub(crate) struct Extraction<'p> {
     paths: &'p [Path],
-    multikey: Vec<bool>,
+    multikey: Vec<Arrays>,
 }
 
 /// Receives the values of one key, one per path; `None` is missing.
@@ -103,12 +104,12 @@ impl<'p> Extraction<'p> {
     pub(crate) fn new(paths: &'p [Path]) -> Extraction<'p> {
         Extraction {
             paths,
-            multikey: vec![false; paths.len()],
+            multikey: vec![Arrays::NONE; paths.len()],
         }
     }
 
-    /// Per path, whether an array was expanded on it.
-    pub(crate) fn multikey(&self) -> &[bool] {
+    /// Per path, where arrays were expanded on it.
+    pub(crate) fn multikey(&self) -> &[Arrays] {
         &self.multikey
     }
 
@@ -170,8 +171,9 @@ impl<'p> Extraction<'p> {
         if through.is_empty() {
             return self.step(cursors, visit);
         }
-        for (position, _) in &through {
-            self.multikey[*position] = true;
+        for (position, next) in &through {
+            let arrays = &mut self.multikey[*position];
+            *arrays = arrays.with(Arrays::at(next.saturating_sub(1)));
         }
         if array.is_empty() {
             for (position, next) in &through {

@@ -50,7 +50,7 @@ fn check(
             assert_eq!(printed, values, "{key:?} of {document:?}");
             if !keys.keys.is_empty() {
                 // No flags are flags that are not set.
-                let mut flags = keys.multikey;
+                let mut flags: Vec<bool> = keys.multikey.iter().map(|arrays| arrays.is_any()).collect();
                 flags.resize(multikey.len(), false);
                 assert_eq!(flags, multikey, "{key:?} of {document:?}");
             }

@@ -8,6 +8,7 @@ use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result};
 use super::super::key;
 use super::super::text::{Language, MAX_WEIGHT, TextSpec, WILDCARD};
+use super::arrays::{Arrays, is_multikey};
 use super::extract::{Extraction, Path};
 use super::parse::cannot;
 use super::{IndexDefinition, IndexField, IndexKeys, Order, Origin};
@@ -280,12 +281,12 @@ impl IndexDefinition {
                 keys.push(key);
             }
         });
-        if run.is_err() || extraction.multikey().contains(&true) {
+        if run.is_err() || is_multikey(extraction.multikey()) {
             return Err(self.holds_array(doc));
         }
         // A document with several terms comes several times.
         if let Some(flag) = found.multikey.get_mut(position) {
-            *flag = keys.len() > 1;
+            *flag = Arrays::if_any(keys.len() > 1);
         }
         keys.sort_unstable();
         keys.dedup();
@@ -296,7 +297,7 @@ impl IndexDefinition {
     fn holds_array(&self, doc: Doc<'_>) -> Fault {
         let meets_array = |path: &Path| {
             let mut alone = Extraction::new(std::slice::from_ref(path));
-            alone.run(doc, &mut |_| {}).is_err() || alone.multikey().contains(&true)
+            alone.run(doc, &mut |_| {}).is_err() || is_multikey(alone.multikey())
         };
         let fields = self.keys.iter().filter(|field| field.order != Order::Text);
         let field = fields.zip(&self.paths).find(|(_, path)| meets_array(path));

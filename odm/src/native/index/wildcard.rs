@@ -4,6 +4,7 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
+use super::arrays::Arrays;
 use super::{IndexField, IndexKeys, Order, Origin};
 
 /// The code of an operator that nobody has.
@@ -236,10 +237,11 @@ impl Wildcard {
     /// The keys of a document.
     pub(super) fn keys(&self, doc: Doc<'_>, collation: &Collation) -> Result<IndexKeys> {
         let mut found = IndexKeys {
-            multikey: vec![false; 2],
+            multikey: vec![Arrays::NONE; 2],
             ..IndexKeys::default()
         };
-        found.multikey[1] = self.each(doc, collation, &mut |key, _, _| found.keys.push(key))?;
+        let several = self.each(doc, collation, &mut |key, _, _| found.keys.push(key))?;
+        found.multikey[1] = Arrays::if_any(several);
         found.keys.sort_unstable();
         found.keys.dedup();
         Ok(found)

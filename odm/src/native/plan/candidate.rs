@@ -37,6 +37,11 @@ impl<'n> Conjunct<'n> {
         found
     }
 
+    /// How many names the path of its `$elemMatch` has.
+    fn depth(&self) -> usize {
+        self.path[..self.relative].matches('.').count()
+    }
+
     /// The first name of its path inside its `$elemMatch`.
     fn first_name(&self) -> &str {
         self.path[self.relative..].split('.').next().unwrap_or("")
@@ -142,7 +147,7 @@ impl<'a> Candidate<'a> {
         let mut found = field_bounds(&view, is_foreign, conjuncts, &mut used);
         for compared in computed::comparisons(root) {
             for (field, (bounds, key)) in found.iter_mut().zip(&view.definition.keys).enumerate() {
-                let is_multikey = view.multikey.get(field).copied().unwrap_or(false);
+                let is_multikey = view.arrays(field).is_any();
                 if key.path != compared.path || is_multikey {
                     continue;
                 }
@@ -310,7 +315,7 @@ impl<'a> Candidate<'a> {
     }
 
     pub(super) fn has_arrays(&self) -> bool {
-        self.view.multikey.contains(&true)
+        self.view.is_multikey()
     }
 
     pub(super) fn into_ranges(self) -> (Vec<KeyRange>, Vec<Intervals>) {
@@ -321,7 +326,7 @@ impl<'a> Candidate<'a> {
         if self.is_impossible() {
             return Plan::nothing();
         }
-        let multikey = self.view.multikey.contains(&true);
+        let multikey = self.view.is_multikey();
         // A document has a key for every path under that which is asked for.
         let several_paths = self.view.definition.wildcard.is_some()
             && self.bounds.first().is_some_and(|path| !path.is_one_point());
@@ -366,7 +371,7 @@ impl<'a> Candidate<'a> {
     }
 
     fn is_multikey(&self, field: usize) -> bool {
-        self.view.multikey.get(field).copied().unwrap_or(false)
+        self.view.arrays(field).is_any()
     }
 
     /// Whether all selected keys have the same value in the field.
@@ -450,8 +455,9 @@ fn field_bounds(
     // The conjunct that bounds each field, where several keys per document make it matter.
     let mut chosen: Vec<Option<&Conjunct<'_>>> = Vec::with_capacity(keys.len());
     for (field, key) in keys.iter().enumerate() {
+        let arrays = view.arrays(field);
         let place = Place {
-            multikey: view.multikey.get(field).copied().unwrap_or(false),
+            multikey: arrays.is_any(),
             positional: key
                 .path
                 .split('.')
@@ -460,39 +466,87 @@ fn field_bounds(
             collation: &view.definition.collation,
             is_foreign,
         };
-        let mut all = Bounds {
-            intervals: Intervals::all(),
-            exact: true,
-        };
-        let mut by = None;
-        for (position, conjunct) in conjuncts.iter().enumerate() {
-            if conjunct.path != key.path || key.order == Order::Text {
-                continue;
-            }
-            let mut bounds = bounds(conjunct.predicate, key.order, place);
-            bounds.exact &= conjunct.group == 0;
-            if !place.multikey {
+        let own = conjuncts.iter().enumerate();
+        let own = own.filter(|(_, conjunct)| conjunct.path == key.path && key.order != Order::Text);
+        if !place.multikey {
+            let mut all = Bounds {
+                intervals: Intervals::all(),
+                exact: true,
+            };
+            for (position, conjunct) in own {
+                let bounds = bounds(conjunct.predicate, key.order, place);
                 all.intervals = all.intervals.intersect(&bounds.intervals);
-                all.exact &= bounds.exact;
+                all.exact &= bounds.exact && conjunct.group == 0;
                 used[position] = true;
-                continue;
             }
-            if !may_join(view, field, conjunct, &chosen) {
-                continue;
-            }
-            if by.is_none() || bounds.intervals.fraction() < all.intervals.fraction() {
-                if let Some((previous, _)) = by {
-                    used[previous] = false;
+            chosen.push(None);
+            found.push(all);
+            continue;
+        }
+        let names = names(&key.path);
+        let mut joined: Vec<Joined<'_, '_>> = Vec::new();
+        for (position, conjunct) in own.filter(|(_, conjunct)| may_join(view, field, conjunct, &chosen)) {
+            // What one element satisfies, and no array in it, is satisfied by one key.
+            let is_one = conjunct.group != 0 && !arrays.may_be_in(conjunct.depth()..names);
+            let mut bounds = bounds(
+                conjunct.predicate,
+                key.order,
+                Place {
+                    multikey: !is_one,
+                    ..place
+                },
+            );
+            bounds.exact &= conjunct.group == 0;
+            let same = joined
+                .iter_mut()
+                .find(|joined| is_one && joined.by.group == conjunct.group);
+            match same {
+                Some(joined) => {
+                    joined.bounds.intervals = joined.bounds.intervals.intersect(&bounds.intervals);
+                    joined.positions.push(position);
                 }
-                used[position] = true;
-                by = Some((position, conjunct));
-                all = bounds;
+                None => joined.push(Joined {
+                    bounds,
+                    positions: vec![position],
+                    by: conjunct,
+                }),
             }
         }
-        chosen.push(by.map(|(_, conjunct)| conjunct));
-        found.push(all);
+        // Each may be satisfied by another key: only one of them bounds.
+        let narrowest = joined.into_iter().reduce(|best, next| {
+            match next.bounds.intervals.fraction() < best.bounds.intervals.fraction() {
+                true => next,
+                false => best,
+            }
+        });
+        if let Some(narrowest) = &narrowest {
+            narrowest
+                .positions
+                .iter()
+                .for_each(|position| used[*position] = true);
+        }
+        chosen.push(narrowest.as_ref().map(|narrowest| narrowest.by));
+        found.push(narrowest.map_or_else(
+            || Bounds {
+                intervals: Intervals::all(),
+                exact: true,
+            },
+            |narrowest| narrowest.bounds,
+        ));
     }
     found
+}
+
+/// Conditions that one key satisfies.
+struct Joined<'c, 'n> {
+    bounds: Bounds,
+    positions: Vec<usize>,
+    by: &'c Conjunct<'n>,
+}
+
+/// How many names a path has.
+fn names(path: &str) -> usize {
+    path.split('.').count()
 }
 
 /// Whether a condition on a field under an array may bound it besides those on the fields before: fields of
@@ -503,15 +557,18 @@ fn may_join(
     conjunct: &Conjunct<'_>,
     chosen: &[Option<&Conjunct<'_>>],
 ) -> bool {
-    let first = |path: &str| path.split('.').next().unwrap_or("").to_owned();
     let keys = &view.definition.keys;
     chosen.iter().enumerate().all(|(other, by)| {
         let Some(by) = by else { return true };
-        let related = view.multikey.get(other).copied().unwrap_or(false)
-            && first(&keys[other].path) == first(&keys[field].path);
-        let together =
-            conjunct.group != 0 && conjunct.group == by.group && conjunct.first_name() != by.first_name();
-        !related || together
+        let pairs = keys[other].path.split('.').zip(keys[field].path.split('.'));
+        let common = pairs.take_while(|(one, another)| one == another).count();
+        let arrays = view.arrays(other);
+        if !arrays.may_be_in(0..common) {
+            return true;
+        }
+        let is_one_group = conjunct.group != 0 && conjunct.group == by.group;
+        is_one_group
+            && (conjunct.first_name() != by.first_name() || !arrays.may_be_in(conjunct.depth()..common))
     })
 }
 

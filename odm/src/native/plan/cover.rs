@@ -76,8 +76,7 @@ impl Plan {
         for field in sort.iter().flat_map(|sort| &sort.fields) {
             needs.add(&field.path);
         }
-        if view.definition.keeps_values() && !view.multikey.contains(&true) && add_filter(filter, &mut needs)
-        {
+        if view.definition.keeps_values() && !view.is_multikey() && add_filter(filter, &mut needs) {
             self.cover = Cover::of(view.definition, &needs).map(Into::into);
         }
         self
@@ -118,7 +117,7 @@ impl Plan {
             let begins = definition.keys.first().is_some_and(|key| key.path == path);
             // What has no field of a sparse index has no value.
             let is_whole = definition.partial.is_none() && (!definition.sparse || definition.keys.len() == 1);
-            let is_usable = !definition.hidden && !view.is_left_out && !view.multikey.contains(&true);
+            let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
             begins && is_whole && is_usable && definition.keeps_values()
         };
         let able = views.iter().enumerate().filter(|(_, view)| has_all(view));

@@ -112,7 +112,7 @@ pub(super) fn choose(
         },
         sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
         exact: false,
-        repeats: view.multikey.contains(&true),
+        repeats: view.is_multikey(),
         covered_count: false,
         by_id: false,
         text: None,
@@ -170,9 +170,7 @@ fn is_backwards(request: &PlanRequest<'_>, view: &IndexView<'_>) -> bool {
     let is_reverse = |(field, key): (&SortField, &IndexField)| {
         field.path == key.path && field.descending != matches!(key.order, Order::Descending)
     };
-    sort.fields.len() <= keys.len()
-        && !view.multikey.contains(&true)
-        && sort.fields.iter().zip(keys).all(is_reverse)
+    sort.fields.len() <= keys.len() && !view.is_multikey() && sort.fields.iter().zip(keys).all(is_reverse)
 }
 
 /// The components of the first key that an index can have, or of the last.

@@ -203,21 +203,16 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
         )
     };
     let per_field = |value: &dyn Fn(usize) -> Owned| per_field_of(definition.keys.len(), value);
-    let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(false);
     let mut shown = vec![
         ("stage", text(name)),
         ("keyPattern", Value::Document(definition.key_pattern()).into()),
         ("indexName", text(&definition.name)),
-        ("isMultiKey", Owned::Bool(view.multikey.contains(&true))),
+        ("isMultiKey", Owned::Bool(view.is_multikey())),
         (
             "multiKeyPaths",
             per_field(&|position| {
-                let path = &definition.keys[position].path;
-                Owned::Array(if multikey(position) {
-                    vec![text(path)]
-                } else {
-                    vec![]
-                })
+                let shown = view.arrays(position).shown(&definition.keys[position].path);
+                Owned::Array(shown.into_iter().map(text).collect())
             }),
         ),
         ("isUnique", Owned::Bool(definition.unique)),

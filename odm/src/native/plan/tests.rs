@@ -55,8 +55,8 @@ fn define(name: &str, key: &str, options: &str) -> IndexDefinition {
     IndexDefinition::parse(Doc::Raw(&Doc::Fields(&fields).to_bytes())).unwrap()
 }
 
-/// Index definitions, with which of their fields are multikey.
-struct Catalog(Vec<(IndexDefinition, Vec<bool>)>);
+/// Index definitions, with where their fields have met arrays.
+struct Catalog(Vec<(IndexDefinition, Vec<Arrays>)>);
 
 impl Catalog {
     /// Each: key pattern, options, whether each field is multikey.
@@ -67,9 +67,9 @@ impl Catalog {
                 .enumerate()
                 .map(|(i, (key, options, multikey))| {
                     let definition = define(&format!("i{i}"), key, options);
-                    let mut flags = multikey.to_vec();
-                    flags.resize(definition.keys.len(), false);
-                    (definition, flags)
+                    let mut arrays: Vec<Arrays> = multikey.iter().map(|any| Arrays::if_any(*any)).collect();
+                    arrays.resize(definition.keys.len(), Arrays::NONE);
+                    (definition, arrays)
                 })
                 .collect(),
         )
@@ -358,7 +358,10 @@ fn the_index_that_reads_least_is_chosen() {
 
 #[test]
 fn one_document_by_its_id_is_recognised() {
-    let id = Catalog(vec![(IndexDefinition::id(Collation::simple()), vec![false])]);
+    let id = Catalog(vec![(
+        IndexDefinition::id(Collation::simple()),
+        vec![Arrays::NONE],
+    )]);
     check(&id, r#"{"_id": 5}"#, "{}", "IDHACK");
     check(
         &id,

@@ -21,7 +21,7 @@ pub(super) fn candidates<'a>(
         return Vec::new();
     };
     let place = Place {
-        multikey: view.multikey.contains(&true),
+        multikey: view.is_multikey(),
         positional: false,
         element: false,
         collation: &view.definition.collation,

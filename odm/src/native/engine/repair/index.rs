@@ -8,6 +8,7 @@ use crate::native::catalog::{Collection, CollectionId, IndexEntry};
 use crate::native::document::Owned;
 use crate::native::engine::check::RECORD_ID_BYTES;
 use crate::native::fault::Result;
+use crate::native::index::arrays::{self, Arrays};
 use crate::native::key::types::Types;
 use crate::native::storage::format::{seal_entry, unseal_entry};
 use crate::native::storage::{ALL, Read, TreeId, Write};
@@ -22,7 +23,7 @@ pub(super) struct Cure {
     /// Stored keys, with what they do not say of their values.
     add: Vec<Stored>,
     remove: Vec<Vec<u8>>,
-    multikey: Option<Vec<bool>>,
+    multikey: Option<Vec<Arrays>>,
 }
 
 impl Cure {
@@ -55,7 +56,7 @@ impl Cure {
 struct Expected {
     /// Stored keys, in order.
     keys: Vec<Stored>,
-    multikey: Vec<bool>,
+    multikey: Vec<Arrays>,
     /// Records whose keys are not known.
     unknown: HashSet<u64>,
 }
@@ -100,7 +101,7 @@ impl Examining<'_> {
     fn expect(&mut self) -> Result<Expected> {
         let mut expected = Expected {
             keys: Vec::new(),
-            multikey: vec![false; self.entry.definition.keys.len()],
+            multikey: vec![Arrays::NONE; self.entry.definition.keys.len()],
             unknown: HashSet::new(),
         };
         let mut refused = Vec::new();
@@ -115,9 +116,7 @@ impl Examining<'_> {
                 };
                 match self.entry.definition.keys(document) {
                     Ok(keys) => {
-                        for (flag, own) in expected.multikey.iter_mut().zip(&keys.multikey) {
-                            *flag |= own;
-                        }
+                        arrays::join(&mut expected.multikey, &keys.multikey);
                         let types = keys.types;
                         expected.keys.extend(keys.keys.into_iter().map(|mut key| {
                             key.extend_from_slice(place);

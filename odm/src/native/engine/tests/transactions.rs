@@ -109,11 +109,11 @@ fn catalogs_of_transactions_are_merged() {
         let flagged = old.indexes[0].tree;
         first
             .catalog_mut()
-            .set_multikey(old.id, flagged, &[true])
+            .set_multikey(old.id, flagged, &[Arrays::at(0)])
             .unwrap();
         second
             .catalog_mut()
-            .set_multikey(old.id, flagged, &[false, true])
+            .set_multikey(old.id, flagged, &[Arrays::at(2), Arrays::UNKNOWN])
             .unwrap();
         create(&mut third, "new").unwrap();
         wait(engine.commit(first, CommitOptions::default())).unwrap();
@@ -129,7 +129,7 @@ fn catalogs_of_transactions_are_merged() {
         assert_eq!(names, ["new", "old", "other"]);
         assert_eq!(
             view.catalog().by_id(old.id).unwrap().indexes[0].multikey,
-            [true, true]
+            [Arrays::at(0).with(Arrays::at(2)), Arrays::UNKNOWN]
         );
         let trees: std::collections::BTreeSet<TreeId> =
             view.catalog().all().flat_map(|c| c.trees()).collect();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::super::document::sample::Sample;
 use super::*;
+use crate::native::index::arrays::join;
 
 struct Store {
     documents: Vec<Vec<u8>>,
@@ -27,7 +28,12 @@ impl Store {
             catalog,
         };
         // Some collections have no arrays, so that single-key plans are tried as well.
-        let arrays = sample.below(3) > 0;
+        let arrays = sample.pick(&[
+            Within::Nothing,
+            Within::Anything,
+            Within::Documents,
+            Within::Fields,
+        ]);
         while store.documents.len() < 60 {
             let document = bytes(&random_document(sample, arrays));
             let found: Result<Vec<_>> = store
@@ -39,9 +45,7 @@ impl Store {
             let Ok(found) = found else { continue };
             let record = store.documents.len();
             for (position, keys) in found.into_iter().enumerate() {
-                for (flag, multikey) in store.catalog.0[position].1.iter_mut().zip(&keys.multikey) {
-                    *flag |= multikey;
-                }
+                join(&mut store.catalog.0[position].1, &keys.multikey);
                 for mut key in keys.keys {
                     key.extend_from_slice(&(record as u64).to_be_bytes());
                     store.entries[position].insert(key, record);
@@ -154,14 +158,48 @@ fn random_value(sample: &mut Sample, depth: usize, arrays: bool) -> Owned {
     }
 }
 
-fn random_document(sample: &mut Sample, arrays: bool) -> Owned {
+/// Where documents have arrays.
+#[derive(Clone, Copy, Debug)]
+enum Within {
+    Nothing,
+    Anything,
+    /// As the values of the documents' own fields, with none in them.
+    Fields,
+    /// In the documents that are the values of fields alone.
+    Documents,
+}
+
+fn random_document(sample: &mut Sample, arrays: Within) -> Owned {
     let mut fields = Vec::new();
     for name in ["a", "b", "c"] {
         if sample.below(5) > 0 {
-            fields.push((name.to_owned(), random_value(sample, 3, arrays)));
+            fields.push((name.to_owned(), random_field(sample, arrays)));
         }
     }
     Owned::Document(fields)
+}
+
+fn random_field(sample: &mut Sample, arrays: Within) -> Owned {
+    match arrays {
+        Within::Nothing => random_value(sample, 3, false),
+        Within::Anything => random_value(sample, 3, true),
+        Within::Fields if sample.below(2) == 0 => {
+            let items = (0..sample.below(4)).map(|_| random_value(sample, 2, false));
+            Owned::Array(items.collect())
+        }
+        Within::Fields => random_value(sample, 2, false),
+        Within::Documents if sample.below(3) > 0 => {
+            let mut fields = Vec::new();
+            for name in ["b", "c"] {
+                if sample.below(4) > 0 {
+                    let has_array = name == "b" || sample.below(2) == 0;
+                    fields.push((name.to_owned(), random_value(sample, 2, has_array)));
+                }
+            }
+            Owned::Document(fields)
+        }
+        Within::Documents => random_value(sample, 2, false),
+    }
 }
 
 /// A value that a filter may hold literally.
@@ -469,7 +507,7 @@ fn plans_select_what_reading_everything_selects() {
             merged += usize::from(matches!(plan.access, Access::Merge(_)));
             // As on the server, a sparse index has no key where an element has none of its fields, which has a place in
             // the order.
-            let is_whole = |view: &IndexView<'_>| !view.definition.sparse || !view.multikey.contains(&true);
+            let is_whole = |view: &IndexView<'_>| !view.definition.sparse || !view.is_multikey();
             if plan.sorted && !sort.is_empty() && views.iter().all(is_whole) {
                 ordered += 1;
                 let keys: Vec<Vec<u8>> = selected
