@@ -1,6 +1,5 @@
 //! Queries whose answers the keys of an index have: no document is read, and the answers are those of the documents.
 
-use futures_util::TryStreamExt;
 use odm::Db;
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
