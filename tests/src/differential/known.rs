@@ -7,8 +7,8 @@ use bson::{Bson, Document, RawDocumentBuf};
 
 pub(super) use self::asked::sets_again;
 use self::asked::{
-    has_companion, is_at_an_end, is_by_position, is_grouped, is_inside_another, is_spared, keeps_some,
-    leaves_holes, matches_around_set, orders_by_nested, projects_first, sorts_by_position, texts,
+    has_companion, is_at_an_end, is_by_position, is_grouped, is_inside_another, is_spared, keeps_few,
+    keeps_some, leaves_holes, matches_around_set, orders_by_nested, projects_first, sorts_by_position, texts,
 };
 use super::commands::Step;
 use super::comparable::mapped;
@@ -202,7 +202,14 @@ pub(super) fn reason(
             Some("a symbol beside a collation")
         }
         // It looks for what is not less than MinKey, or not greater than MaxKey, in an index without what is missing.
-        _ if is_at_an_end(&text) && has_index() => Some("MinKey or MaxKey by an index"),
+        _ if has_index()
+            && (is_at_an_end(&text)
+                || texts(before)
+                    .iter()
+                    .any(|text| text.contains("viewOn") && is_at_an_end(text))) =>
+        {
+            Some("MinKey or MaxKey by an index")
+        }
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
         (Values(_, own), Values(_, their)) if own == their => Some("distinct keys of an index"),
@@ -368,7 +375,8 @@ pub(super) fn reason(
         }
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
         (Documents(own), Documents(their))
-            if sorts_by_position(command) && (rows(own) == rows(their) || keeps_some(&text)) =>
+            if sorts_by_position(command)
+                && (rows(own) == rows(their) || keeps_some(&text) || keeps_few(command)) =>
         {
             Some("a $sort by a path with positions")
         }

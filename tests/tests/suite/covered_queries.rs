@@ -18,6 +18,7 @@ crate::on_every_backend! {
     batches_and_transactions_see_their_own_state,
     distinct_values_are_those_of_the_documents,
     scans_leap_from_one_value_to_the_next,
+    groups_of_nothing_but_a_value_leap_too,
 }
 
 const DOCUMENTS: i32 = 200;
@@ -792,4 +793,70 @@ async fn scans_leap_from_one_value_to_the_next(db: &Db) {
     let values = raw.distinct("a").await.unwrap();
     assert_eq!(values, [0, 1, 2, 5, 6, 33].map(Bson::Int32));
     tx.abort().await;
+}
+
+async fn groups_of_nothing_but_a_value_leap_too(db: &Db) {
+    let all = (0..2_000).map(|id| {
+        let mut document = doc! { "_id": id, "a": id % 7, "n": { "x": id % 5 }, "k": id % 2 };
+        match id % 3 {
+            0 => document.insert("s", ["x", "y"][(id / 3 % 2) as usize]),
+            1 if id > 1_000 => document.insert("s", Bson::Null),
+            _ => None,
+        };
+        document
+    });
+    insert(db, "c", all.collect()).await;
+    for key in [doc! { "a": 1, "s": 1 }, doc! { "n.x": -1 }, doc! { "s": 1 }] {
+        index(db, "c", key).await;
+    }
+    let by = async |path: &str, before: Vec<Document>| {
+        let group = doc! { "$group": { "_id": format!("${path}") } };
+        let stages: Vec<Document> = before.into_iter().chain([group]).collect();
+        let command = doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
+        let found = batch(&run(db, command.clone()).await);
+        let mut found: Vec<String> = found
+            .iter()
+            .map(|group| group.get("_id").unwrap().to_string())
+            .collect();
+        found.sort();
+        let (stages, keys, _) = told(db, &command).await;
+        (found, stages.last().cloned().unwrap(), keys)
+    };
+    let bound = |field: &str, condition: Document| vec![doc! { "$match": { field: condition } }];
+    let (found, stage, keys) = by("a", vec![]).await;
+    assert_eq!((found.len(), stage.as_str()), (7, "DISTINCT_SCAN"));
+    assert!(keys < 50, "{keys}");
+    let (found, stage, keys) = by("n.x", bound("n.x", doc! { "$gt": 1 })).await;
+    assert_eq!((found.len(), stage.as_str()), (3, "DISTINCT_SCAN"));
+    assert!(keys < 20, "{keys}");
+    // What is missing and what is null are one group.
+    let (found, _, _) = by("s", vec![]).await;
+    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
+    let (found, _, keys) = by("s", bound("a", doc! { "$eq": 3 })).await;
+    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
+    assert!(keys < 300, "{keys}");
+    // What another field says is asked of documents.
+    let (found, stage, _) = by("a", bound("k", doc! { "$eq": 1 })).await;
+    assert_eq!(found.len(), 7);
+    assert_ne!(stage, "DISTINCT_SCAN");
+    // Arrays are not groups of their elements.
+    insert(db, "c", vec![doc! { "_id": 9_000, "a": [1, 2] }]).await;
+    let (found, stage, _) = by("a", vec![]).await;
+    assert_eq!(found.len(), 8);
+    assert_ne!(stage, "DISTINCT_SCAN");
+    // A sparse index does not know what is missing.
+    run(db, doc! { "dropIndexes": "c", "index": "s_1" }).await;
+    run(
+        db,
+        doc! { "createIndexes": "c", "indexes": [{ "key": { "s": 1 }, "name": "sparse", "sparse": true }] },
+    )
+    .await;
+    let (found, _, _) = by("s", vec![]).await;
+    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
+    let values = run(
+        db,
+        doc! { "distinct": "c", "key": "s", "query": { "s": { "$gte": "" } } },
+    )
+    .await;
+    assert_eq!(values.get_array("values").unwrap().len(), 2);
 }

@@ -224,6 +224,17 @@ impl Expression {
         }
     }
 
+    /// The path of the document that it is, if it is no more than that.
+    pub(crate) fn as_path(&self) -> Option<String> {
+        match &self.node {
+            Node::Path {
+                base: Base::Root,
+                segments,
+            } if !segments.is_empty() => Some(segments.join(".")),
+            _ => None,
+        }
+    }
+
     /// Whether it looks at the document, or at what is known about it, when it is evaluated.
     pub(crate) fn reads_document(&self) -> bool {
         self.node.reads_document()

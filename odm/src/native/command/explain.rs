@@ -27,7 +27,7 @@ struct Asked<'a> {
     skip: u64,
     limit: u64,
     counts: bool,
-    distinct: Option<String>,
+    distinct: Option<(String, bool)>,
 }
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
@@ -201,7 +201,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: fields.object("query"),
                 collation: collation(&fields)?,
-                distinct: Some(fields.string("key").unwrap_or_default().to_owned()),
+                distinct: Some((fields.string("key").unwrap_or_default().to_owned(), false)),
                 ..Asked::all()
             }
         }

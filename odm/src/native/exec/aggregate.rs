@@ -14,7 +14,7 @@ pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
-use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
+use super::super::aggregate::pipeline::{self as aggregate, Context, Feed, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
@@ -25,6 +25,7 @@ use super::super::metadata::{Kind, Wanted};
 use super::super::sort::SortSpec;
 use super::super::storage::Read;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
+use super::distinct::Leaping;
 use super::query::{Part, Query};
 use super::{Deadline, Namespace, count};
 use super::{statistics, view};
@@ -422,7 +423,16 @@ impl AggregateCursor {
                     }
                 }
                 _ => {
-                    let input = FindCursor::on_collection(read, find)?;
+                    if let Some(group) = pipeline.group_at(first)
+                        && let Some(path) = group.only_path()
+                        && pipeline.wanted().is_empty()
+                        && let Some(leaping) = Leaping::of(read, &find, &path)?
+                    {
+                        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| leaping.each(read, visit);
+                        cursor.group(read, group, &mut feed)?;
+                        return Ok(cursor);
+                    }
+                    let mut input = FindCursor::on_collection(read, find)?;
                     cursor.known.text = input.text();
                     if pipeline.wanted().has(Kind::IndexKey) {
                         cursor.known.keys = input.index_keys();
@@ -432,7 +442,8 @@ impl AggregateCursor {
                     } else if let (Some(group), true) =
                         (pipeline.group_at(first), pipeline.wanted().is_empty())
                     {
-                        cursor.group(read, group, input)?;
+                        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
+                        cursor.group(read, group, &mut feed)?;
                     } else {
                         cursor.run(read, Box::new(Input::new(read, input)))?;
                     }
@@ -456,16 +467,15 @@ impl AggregateCursor {
     }
 
     /// The same where the first stage is a group, which needs no copies of its documents.
-    fn group(&mut self, read: &dyn Read, group: &Group, mut input: FindCursor) -> Result<()> {
+    fn group(&mut self, read: &dyn Read, group: &Group, feed: &mut Feed<'_>) -> Result<()> {
         let source = Collections {
             read,
             setting: &self.setting,
         };
         let context = self.setting.context(&source);
-        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
         let rows = self
             .pipeline
-            .run_from_group((self.first, group), &mut feed, &context)?;
+            .run_from_group((self.first, group), feed, &context)?;
         keep(rows, self.setting.deadline, &mut self.results)
     }
 

@@ -1,6 +1,7 @@
 //! Distinct values of a path.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
@@ -10,6 +11,7 @@ use super::super::needs::Needs;
 use super::super::plan::{Leap, Plan};
 use super::super::projection::check_key;
 use super::super::storage::Read;
+use super::cursor::FindRequest;
 use super::query::Query;
 use super::search;
 use super::view::{self, Through};
@@ -61,7 +63,7 @@ fn on_collection(
     };
     let query = query.by_default(&own);
     let query = query.settled()?.into_owned().needing(Some(Needs::of(path)));
-    let (plan, leap) = plan(read, collection, &query, path, deadline)?;
+    let (plan, leap) = plan(read, collection, &query, (path, false), deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     let found = values(read, collection, &query, path, (&plan, leap.as_ref()), &mut walk);
     // A view's query tells what runs it already.
@@ -106,18 +108,55 @@ fn values(
     Ok(found)
 }
 
-/// How the values at the path are found.
+/// A read of documents with every value at a path, and one without if there is one, that leaps between the values.
+pub(super) struct Leaping {
+    collection: Arc<Collection>,
+    plan: Plan,
+    leap: Leap,
+    deadline: Deadline,
+}
+
+impl Leaping {
+    /// Of what a find asks for; `None` where no scan leaps.
+    pub(super) fn of(read: &dyn Read, find: &FindRequest, path: &str) -> Result<Option<Leaping>> {
+        let ns = &find.namespace;
+        if find.skip > 0 || find.limit > 0 || view::list::is_list(ns) {
+            return Ok(None);
+        }
+        let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+            return Ok(None);
+        };
+        let (plan, leap) = plan(read, collection, &find.query, (path, true), find.deadline)?;
+        Ok(leap.map(|leap| Leaping {
+            collection: collection.clone(),
+            plan,
+            leap,
+            deadline: find.deadline,
+        }))
+    }
+
+    pub(super) fn each(&self, read: &dyn Read, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        Walk::new(&self.plan, &self.collection, self.deadline).values(
+            read,
+            &self.collection,
+            &self.leap,
+            visit,
+        )
+    }
+}
+
+/// How the values at the path are found, and perhaps whether one is missing.
 pub(super) fn plan(
     read: &dyn Read,
     collection: &Collection,
     query: &Query,
-    path: &str,
+    (path, or_missing): (&str, bool),
     deadline: Deadline,
 ) -> Result<(Plan, Option<Leap>)> {
     let (views, _) = query.views(collection);
     let is_simple = query.collation_in(&collection.rules.collation).is_simple();
     let all = match query.is_everything() && is_simple && collection.rules.series.is_none() {
-        true => Plan::of_values(&views, path),
+        true => Plan::of_values(&views, path, or_missing),
         false => None,
     };
     let plan = match all {

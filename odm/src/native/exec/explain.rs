@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::super::aggregate::Group;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
@@ -12,10 +13,11 @@ use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
 use super::cursor::{Extras, RECORD_ID};
+use super::distinct::{self, Leaping};
 use super::query::Query;
 use super::search::{self, Limits};
 use super::trial::Race;
-use super::{Deadline, Namespace, distinct, view};
+use super::{Deadline, Namespace, view};
 
 /// What is explained.
 #[derive(Clone, Debug)]
@@ -28,8 +30,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) filter: Vec<u8>,
     /// Whether the documents are only counted.
     pub(crate) counts: bool,
-    /// The path of which the distinct values are asked for.
-    pub(crate) distinct: Option<String>,
+    /// The path of which the distinct values are asked for, and whether it is asked whether one is missing.
+    pub(crate) distinct: Option<(String, bool)>,
     /// Whether documents would be changed or removed.
     pub(crate) writes: bool,
     pub(crate) skip: u64,
@@ -140,7 +142,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     }
     let query = match &request.projection {
         _ if request.distinct.is_some() => {
-            let needs = request.distinct.as_deref().map(Needs::of);
+            let needs = request.distinct.as_ref().map(|(path, _)| Needs::of(path));
             Cow::Owned(query.into_owned().needing(needs))
         }
         Some(projection) if !request.extras.return_key && !request.counts => {
@@ -171,9 +173,9 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let filter = Doc::Raw(&request.filter);
     let mut leap = None;
     let choice = match &collection {
-        Some(collection) if request.distinct.is_some() => {
-            let path = request.distinct.as_deref().unwrap_or_default();
-            let (plan, own) = distinct::plan(read, collection, &query, path, request.deadline)?;
+        Some(collection) if let Some((path, or_missing)) = &request.distinct => {
+            let asked = (path.as_str(), *or_missing);
+            let (plan, own) = distinct::plan(read, collection, &query, asked, request.deadline)?;
             leap = own;
             Some(Choice::from(plan))
         }
@@ -224,7 +226,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         let start = std::time::Instant::now();
         let (returned, examined) = match (&collection, &choice) {
             (Some(collection), Some(Choice { plan, .. })) => match &request.distinct {
-                Some(path) => {
+                Some((path, _)) => {
                     let plan = (plan, leap.as_ref());
                     distinct::examined(read, collection, &query, path, plan, request.deadline)?
                 }
@@ -271,13 +273,23 @@ pub(crate) fn explain_aggregate(
         )])]);
         return Ok(Doc::Fields(&[field("stages", stages), field("ok", Owned::Double(1.0))]).to_bytes());
     };
+    let grouped = prepared
+        .pipeline
+        .group_at(prepared.first)
+        .and_then(Group::only_path);
+    let distinct = match grouped {
+        Some(path) if prepared.pipeline.wanted().is_empty() => {
+            Leaping::of(read, &find, &path)?.map(|_| (path, true))
+        }
+        _ => None,
+    };
     let under = ExplainRequest {
         filter: prepared.filter,
         namespace: find.namespace,
         query: find.query,
         projection: None,
         counts: false,
-        distinct: None,
+        distinct,
         writes: false,
         skip: find.skip,
         limit: find.limit,

@@ -109,14 +109,15 @@ impl Leap {
 }
 
 impl Plan {
-    /// All of the index with the least fields that begins with the path, for who asks for the values there are; `None` where
-    /// no index has them all.
-    pub(crate) fn of_values(views: &[IndexView<'_>], path: &str) -> Option<Plan> {
+    /// All of the index with the least fields that begins with the path, for who asks for the values there are, and perhaps
+    /// for whether one is missing; `None` where no index has them all.
+    pub(crate) fn of_values(views: &[IndexView<'_>], path: &str, or_missing: bool) -> Option<Plan> {
         let has_all = |view: &IndexView<'_>| {
             let definition = view.definition;
             let begins = definition.keys.first().is_some_and(|key| key.path == path);
             // What has no field of a sparse index has no value.
-            let is_whole = definition.partial.is_none() && (!definition.sparse || definition.keys.len() == 1);
+            let is_sparse = definition.sparse && (or_missing || definition.keys.len() > 1);
+            let is_whole = definition.partial.is_none() && !is_sparse;
             let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
             begins && is_whole && is_usable && definition.keeps_values()
         };

@@ -111,6 +111,14 @@ impl Group {
             .any(|(_, accumulator)| accumulator.reads_document())
     }
 
+    /// The path whose values are the groups, if nothing else is asked for.
+    pub(crate) fn only_path(&self) -> Option<String> {
+        match &self.by {
+            By::Value(value) if self.accumulators.is_empty() => value.as_path(),
+            _ => None,
+        }
+    }
+
     /// Adds the paths at which it looks at documents; `false` where these are not all.
     pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
         let (By::Value(value) | By::Field(_, value) | By::Boundaries { value, .. }) = &self.by;

@@ -185,7 +185,7 @@ pub(super) fn explain_request(
         Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
     );
     let distinct = match &operation {
-        Operation::Distinct(own) => Some(own.key.clone()),
+        Operation::Distinct(own) => Some((own.key.clone(), false)),
         _ => None,
     };
     let mut shown = None;
