@@ -215,7 +215,9 @@ pub(crate) fn put_entry(
     stored: &[u8],
     types: &Types,
 ) -> Result<()> {
-    write.put(entry.tree, stored, &format::seal_entry(entry.tree, stored, types))
+    format::with_sealed_entry(entry.tree, stored, types, |value| {
+        write.put(entry.tree, stored, value)
+    })
 }
 
 /// The record that holds a key of an index, another than `except`.

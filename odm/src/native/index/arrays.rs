@@ -94,6 +94,14 @@ pub(crate) fn is_multikey(fields: &[Arrays]) -> bool {
 mod tests {
     use super::*;
 
+    /// The bytes are a file format: a change needs a new format version.
+    #[test]
+    fn places_keep_their_bytes() {
+        let places = [0, 1, 5, 6, 30].map(|place| Arrays::at(place).byte());
+        assert_eq!(places, [0x03, 0x05, 0x41, 0x81, 0x81]);
+        assert_eq!([Arrays::NONE.byte(), Arrays::UNKNOWN.byte()], [0, 1]);
+    }
+
     #[test]
     fn places_are_told_apart() {
         let outer = Arrays::at(0);

@@ -309,6 +309,33 @@ mod tests {
         }
     }
 
+    /// The bytes are a file format: a change needs a new format version.
+    #[test]
+    fn types_keep_their_bytes() {
+        let mut types = Types::UNKNOWN;
+        let values = [
+            None,
+            Some(Value::String("a")),
+            Some(Value::Int32(1)),
+            Some(Value::Int64(1)),
+            Some(Value::Double(1.0)),
+            Some(Value::Int64((1 << 53) + 1)),
+            Some(Value::Double(-0.0)),
+        ];
+        for value in &values {
+            assert!(types.push(value.as_ref()));
+        }
+        let expected = [
+            &[4, 0, 1, 2, 3, 5][..],
+            &[1, 0, 0, 0, 0, 0, 32, 0],
+            &[6, 0, 0, 0, 0, 0, 0, 0, 128],
+        ];
+        assert_eq!(*types, *expected.concat());
+        let mut decimal = Types::UNKNOWN;
+        assert!(decimal.push(Some(&Value::Decimal128([9; 16]))));
+        assert_eq!(*decimal, *[&[7][..], &[9; 16]].concat());
+    }
+
     #[test]
     fn numbers_at_the_edges_are_read_back() {
         let numbers = [

@@ -16,7 +16,7 @@
 //! | what | key | value |
 //! |---|---|---|
 //! | record (document, catalog entry) | as its tree has it | the bytes, then their checksum (u64 LE) |
-//! | index entry | key, then record id (u64 BE) | the low 4 bytes of the checksum of what follows, LE, then the types of the key's values ([`Types`]), or nothing |
+//! | index entry | key, then record id (u64 BE) | the low 4 bytes of the checksum of what follows, LE, then of which types the key's values are (as `key/types` writes them), or nothing |
 //! | change | seconds, increment, position within both (u32 BE each) | bytes of the log before it (u64 LE), wall clock (i64 LE, ms), transaction (16 bytes, or zeros), the change, then their checksum |
 //! | head of the log of changes | one byte 0 | the log's id (8 bytes), the key of the last change that was removed, the key of the last one known, then their checksum |
 //!
@@ -26,14 +26,11 @@
 
 pub(crate) mod log;
 
-use std::ops::Deref;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::TreeId;
 use super::pending::with_composite;
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::key::types::Types;
 
 /// The version of everything the engine writes into its store.
 pub(crate) const VERSION: u32 = 3;
@@ -212,31 +209,29 @@ pub(crate) fn unseal<'a>(tree: TreeId, key: &[u8], stored: &'a [u8]) -> Result<&
     )))
 }
 
-/// The value to store with an index entry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SealedEntry {
-    bytes: [u8; CHECK_BYTES + Types::MOST],
-    length: usize,
+/// Calls `body` with the value to store with an index entry: what the key does not say of its values behind a check of both.
+/// It need not be allocated unless it is long.
+pub(crate) fn with_sealed_entry<T>(
+    tree: TreeId,
+    key: &[u8],
+    types: &[u8],
+    body: impl FnOnce(&[u8]) -> T,
+) -> T {
+    const INLINE: usize = 48;
+    let length = CHECK_BYTES + types.len();
+    if length > INLINE {
+        return body(&seal_entry(tree, key, types));
+    }
+    let mut stored = [0; INLINE];
+    stored[..CHECK_BYTES].copy_from_slice(&checksum(tree, key, types).to_le_bytes()[..CHECK_BYTES]);
+    stored[CHECK_BYTES..length].copy_from_slice(types);
+    body(&stored[..length])
 }
 
-impl Deref for SealedEntry {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or(&self.bytes)
-    }
-}
-
-/// The value to store with an index entry: what the key does not say of its values behind a check of both.
-pub(crate) fn seal_entry(tree: TreeId, key: &[u8], types: &Types) -> SealedEntry {
-    let mut bytes = [0; CHECK_BYTES + Types::MOST];
-    let (check, rest) = bytes.split_at_mut(CHECK_BYTES);
-    check.copy_from_slice(&checksum(tree, key, types).to_le_bytes()[..CHECK_BYTES]);
-    rest[..types.len()].copy_from_slice(types);
-    SealedEntry {
-        bytes,
-        length: CHECK_BYTES + types.len(),
-    }
+/// The same value, allocated.
+pub(crate) fn seal_entry(tree: TreeId, key: &[u8], types: &[u8]) -> Vec<u8> {
+    let check = &checksum(tree, key, types).to_le_bytes()[..CHECK_BYTES];
+    [check, types].concat()
 }
 
 /// What an index entry's key does not say of its values: nothing where that was not kept, as before version 3.
@@ -426,7 +421,7 @@ mod tests {
             hex(&seal(TreeId(7), b"key", &document)),
             "050000000097f51f38641cd6d3"
         );
-        assert_eq!(hex(&seal_entry(TreeId(7), b"key", &Types::UNKNOWN)), "ec1d8123");
+        assert_eq!(hex(&seal_entry(TreeId(7), b"key", &[])), "ec1d8123");
         assert_eq!(
             hex(&seal(TreeId(7), b"key", &[1; 600])[600..]),
             "23a4ec8b64f94594"
