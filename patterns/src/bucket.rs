@@ -79,7 +79,6 @@
 mod audit;
 mod buckets;
 mod encoded;
-mod identity;
 mod page;
 mod record;
 mod replace;
@@ -87,7 +86,6 @@ mod stored;
 
 pub use self::audit::{BucketProblem, BucketProblemKind};
 pub use self::buckets::{Buckets, NoKey};
-pub(crate) use self::identity::identity;
 pub use self::page::{BucketPage, BucketPlace};
 pub use self::record::Recorded;
 pub use self::stored::{Bucket, BucketKey};

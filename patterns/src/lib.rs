@@ -25,6 +25,7 @@ mod hexadecimal;
 pub mod history;
 pub mod hold;
 pub mod idempotency;
+mod identity;
 mod keyed;
 mod later;
 pub mod lifecycle;

@@ -1,6 +1,6 @@
 //! Commands by `run_command`, and what is read from their replies.
 
-use bson::{Document, doc};
+use bson::{Bson, Document, doc};
 use odm::Db;
 
 /// A command that succeeds.
@@ -48,4 +48,22 @@ pub fn ids(documents: &[Document]) -> Vec<i32> {
 /// Inserts documents.
 pub async fn insert(db: &Db, name: &str, documents: Vec<Document>) {
     run(db, doc! { "insert": name, "documents": documents }).await;
+}
+
+/// The names of the stages of a plan, the outermost first.
+pub fn stages(plan: &Document) -> Vec<String> {
+    let own = plan.get_str("stage").map(ToOwned::to_owned).into_iter();
+    let inputs = plan.get_array("inputStages").into_iter().flatten();
+    let inputs = inputs.chain(plan.get("inputStage"));
+    own.chain(inputs.filter_map(Bson::as_document).flat_map(stages))
+        .collect()
+}
+
+/// A count among the figures of an explanation.
+pub fn figure(figures: &Document, name: &str) -> i64 {
+    match figures.get(name) {
+        Some(Bson::Int32(count)) => i64::from(*count),
+        Some(Bson::Int64(count)) => *count,
+        other => panic!("{name} is {other:?}"),
+    }
 }

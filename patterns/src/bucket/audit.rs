@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
-use super::identity::identity;
 use crate::computed::{Amount, Running};
 use crate::dotted::value_at;
+use crate::identity::identity;
 use crate::keyed::integer;
 use crate::value;
 

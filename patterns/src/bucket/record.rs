@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
 use super::encoded::{Encoded, Names, push};
-use super::identity::identity;
 use crate::computed::Amount;
 use crate::dotted::{elements_at, value_at};
 use crate::exact::holds_text;
+use crate::identity::identity;
 use crate::numbered::{Newest, Numbered, fits, is_too_large, too_large};
 use crate::value;
 

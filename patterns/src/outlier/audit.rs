@@ -6,7 +6,7 @@ use odm::{Filter, Model, Result};
 use super::head::{Head, Owner};
 use super::legacy::Others;
 use super::list::{Outlier, PAGES, items_of};
-use crate::bucket::identity;
+use crate::identity::identity;
 
 /// What is wrong with a document's array.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::head::{Head, Owner, of_epoch};
-use crate::bucket::identity;
+use crate::identity::identity;
 use crate::keyed::Keyed;
 use crate::numbered::{FULL_BYTES, Filled, Numbered, fits, is_too_large, too_large};
 use crate::value;

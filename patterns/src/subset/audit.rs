@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::list::Subset;
 use crate::dotted::{elements_at, value_at};
+use crate::still::is_same;
 
 /// What is wrong with a parent's list.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,8 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
             let id = parent.get("_id").cloned().unwrap_or(Bson::Null);
             let should = self.first(&id).await?;
             let is = value_at(&parent, &self.list).and_then(Bson::as_array);
-            if is.map_or(&[][..], Vec::as_slice) != should {
+            let is = is.map_or(&[][..], Vec::as_slice);
+            if is.len() != should.len() || !is.iter().zip(&should).all(|(is, should)| is_same(is, should)) {
                 let kind = SubsetProblemKind::OutOfStep;
                 problems.push(SubsetProblem { id: id.clone(), kind });
             }

@@ -13,8 +13,8 @@ use odm::{
 };
 use serde::Serialize;
 
-use crate::bucket::identity;
 use crate::dotted::value_at;
+use crate::identity::identity;
 use crate::value;
 
 /// The first of a parent's children `C` in the parent `M`, as `S`. Cheap to clone. Made in a transaction

@@ -13,6 +13,8 @@ use super::node::Node;
 use super::options::{Numbering, PathStyle};
 use super::path;
 use super::problem::{TreeProblem, TreeProblemKind};
+use crate::dotted::value_at;
+use crate::identity::identity;
 
 /// All nodes, as their links have them, and where the links go wrong.
 #[derive(Debug)]
@@ -126,24 +128,29 @@ impl Core {
         let mut projection: odm::bson::Document =
             key.keys().map(|field| (field.clone(), Bson::Int32(1))).collect();
         projection.insert("_id", 1);
+        let fields: Vec<String> = key.keys().cloned().collect();
         let groups = self.groups(&key).await?;
         let find = self.nodes.find(self.layout.scoped(doc! {}));
         let sorted = find.sort_raw(key).project_raw(projection).await?;
         let mut ranks = HashMap::with_capacity(sorted.len());
         let mut rank = 0;
-        let mut last: Option<(odm::bson::Document, Option<usize>)> = None;
-        for mut document in sorted {
-            let id = document.remove("_id").unwrap_or(Bson::Null);
-            let id = Identity::of(&id);
+        let mut last: Option<(Vec<u8>, Option<usize>)> = None;
+        for document in sorted {
+            let id = Identity::of(document.get("_id").unwrap_or(&Bson::Null));
             let group = groups.get(&id).copied();
+            // As the order takes them: what is missing for null, and numbers of all types for one.
+            let values = fields
+                .iter()
+                .map(|field| value_at(&document, field).unwrap_or(&Bson::Null));
+            let place = identity(&Bson::Array(values.cloned().collect()));
             let is_equal = last
                 .as_ref()
-                .is_some_and(|(last, of)| *last == document || (group.is_some() && *of == group));
+                .is_some_and(|(last, of)| *last == place || (group.is_some() && *of == group));
             if !is_equal {
                 rank += 1;
             }
             ranks.insert(id, rank);
-            last = Some((document, group));
+            last = Some((place, group));
         }
         Ok(ranks)
     }

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, DateTime, Decimal128, Document, RawDocumentBuf, Regex, Timestamp, doc};
-use odm_tests::command::{batch, insert, run};
+use odm_tests::command::{batch, figure, insert, run, stages};
 
 crate::on_every_backend! {
     what_an_index_has_is_not_read,
@@ -50,15 +50,6 @@ async fn many(db: &Db) {
     }
 }
 
-fn stages(stage: &Document, found: &mut Vec<String>) {
-    found.extend(stage.get_str("stage").map(ToOwned::to_owned));
-    let inputs = stage.get_array("inputStages").into_iter().flatten();
-    let input = stage.get("inputStage").into_iter();
-    for input in inputs.chain(input).filter_map(Bson::as_document) {
-        stages(input, found);
-    }
-}
-
 /// The names of the stages, and how many keys and documents were looked at.
 async fn told(db: &Db, command: &Document) -> (Vec<String>, i64, i64) {
     let explain = doc! { "explain": command.clone(), "verbosity": "executionStats" };
@@ -75,15 +66,13 @@ async fn told(db: &Db, command: &Document) -> (Vec<String>, i64, i64) {
     let planner = reply.get_document("queryPlanner").unwrap();
     let winning = planner.get_document("winningPlan").unwrap();
     let winning = winning.get_document("queryPlan").unwrap_or(winning);
-    let mut found = Vec::new();
-    stages(winning, &mut found);
     let figures = reply.get_document("executionStats").unwrap();
-    let figure = |name: &str| match figures.get(name) {
-        Some(Bson::Int32(count)) => i64::from(*count),
-        Some(Bson::Int64(count)) => *count,
-        other => panic!("{name} is {other:?}"),
-    };
-    (found, figure("totalKeysExamined"), figure("totalDocsExamined"))
+    let figure = |name| figure(figures, name);
+    (
+        stages(winning),
+        figure("totalKeysExamined"),
+        figure("totalDocsExamined"),
+    )
 }
 
 fn find(filter: Document, projection: Document) -> Document {

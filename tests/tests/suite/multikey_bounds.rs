@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
-use odm_tests::command::{batch, ids, insert, run};
+use odm_tests::command::{batch, figure, ids, insert, run};
 
 crate::on_every_backend! {
     what_one_element_satisfies_bounds_together,
@@ -45,12 +45,10 @@ async fn shown(db: &Db, filter: Document, hint: &str) -> (Document, i64) {
         .unwrap();
     let winning = winning.get_document("queryPlan").unwrap_or(winning);
     let figures = reply.get_document("executionStats").unwrap();
-    let keys = match figures.get("totalKeysExamined") {
-        Some(Bson::Int32(keys)) => i64::from(*keys),
-        Some(Bson::Int64(keys)) => *keys,
-        other => panic!("{other:?}"),
-    };
-    (scan(winning).expect("a scan").clone(), keys)
+    (
+        scan(winning).expect("a scan").clone(),
+        figure(figures, "totalKeysExamined"),
+    )
 }
 
 /// The bounds of each field, as text.

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
-use odm_tests::command::{batch, ids, insert, run};
+use odm_tests::command::{batch, figure, ids, insert, run, stages};
 
 crate::on_every_backend! {
     values_before_the_order_have_a_scan_each,
@@ -35,15 +35,6 @@ async fn many(db: &Db) {
     run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
 }
 
-fn stages(stage: &Document, found: &mut Vec<String>) {
-    found.extend(stage.get_str("stage").map(ToOwned::to_owned));
-    let inputs = stage.get_array("inputStages").into_iter().flatten();
-    let input = stage.get("inputStage").into_iter();
-    for input in inputs.chain(input).filter_map(Bson::as_document) {
-        stages(input, found);
-    }
-}
-
 struct Told {
     stages: Vec<String>,
     keys: i32,
@@ -54,16 +45,10 @@ async fn explain(db: &Db, command: &Document) -> Told {
     let explain = doc! { "explain": command.clone(), "verbosity": "executionStats" };
     let reply = run(db, explain).await;
     let planner = reply.get_document("queryPlanner").expect("a planner");
-    let mut found = Vec::new();
-    stages(planner.get_document("winningPlan").expect("a plan"), &mut found);
     let figures = reply.get_document("executionStats").expect("figures");
-    let figure = |name: &str| match figures.get(name) {
-        Some(Bson::Int32(count)) => *count,
-        Some(Bson::Int64(count)) => i32::try_from(*count).expect("a small count"),
-        other => panic!("{name} is {other:?}"),
-    };
+    let figure = |name| i32::try_from(figure(figures, name)).expect("a small count");
     Told {
-        stages: found,
+        stages: stages(planner.get_document("winningPlan").expect("a plan")),
         keys: figure("totalKeysExamined"),
         documents: figure("totalDocsExamined"),
     }

@@ -21,6 +21,7 @@ crate::on_every_backend! {
     a_parent_is_known_as_it_is_stored,
     subsets_of_collections_that_are_named_later,
     a_version_that_is_none_ends,
+    what_is_no_number_is_in_step,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -647,4 +648,59 @@ async fn a_version_that_is_none_ends(db: &Db) {
     assert!(newest(db).verify().await.unwrap().is_empty());
     set(Bson::String("three".to_owned())).await;
     assert!(newest(db).refresh(1).await.is_err());
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_stations")]
+struct Station {
+    #[serde(rename = "_id")]
+    id: i32,
+    latest: Vec<Reading>,
+    #[serde(default)]
+    in_step: InStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "subset_measurements", index(keys(of, desc(id))))]
+struct Measurement {
+    #[serde(rename = "_id")]
+    id: i32,
+    of: Ref<Station>,
+    value: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Reading {
+    value: f64,
+}
+
+/// By `==` it is not even itself.
+async fn what_is_no_number_is_in_step(db: &Db) {
+    let station = Station {
+        id: 1,
+        latest: vec![],
+        in_step: InStep::default(),
+    };
+    db.collection::<Station>().insert(station).await.unwrap();
+    db.collection::<Measurement>().sync_indexes().await.unwrap();
+    let latest = Subset::<Station, Measurement, Reading>::new(
+        db,
+        2,
+        |s| s.latest,
+        |s| s.in_step.path().clone(),
+        |m| m.of.path().clone(),
+        |m| m.id.desc(),
+    );
+    for (id, value) in [(1, 1.5), (2, f64::NAN), (3, -0.0)] {
+        let of = Ref::new(1);
+        let measurement = Measurement { id, of, value };
+        latest.insert(1, &measurement).await.unwrap();
+    }
+    assert_eq!(latest.verify().await.unwrap(), []);
+    let set = doc! { "$set": { "latest.0.value": 0.5 } };
+    let stations = db.raw_collection("subset_stations");
+    stations.update_one(doc! { "_id": 1 }, set).await.unwrap();
+    assert_eq!(latest.verify().await.unwrap().len(), 1);
+    assert_eq!(latest.repair().await.unwrap(), []);
+    assert_eq!(latest.verify().await.unwrap(), []);
 }

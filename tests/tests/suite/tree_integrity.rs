@@ -20,6 +20,7 @@ crate::on_every_backend! {
     wrong_intervals_are_found_and_mended,
     wrong_places_are_found_and_mended,
     too_deep_a_tree_is_told_and_left,
+    siblings_of_equal_keys_are_in_any_order,
     what_is_lost_goes_where_the_option_says,
     rebuilding_a_subtree_leaves_the_rest,
 }
@@ -370,6 +371,32 @@ async fn wrong_places_are_found_and_mended(db: &Db) {
             matches!(kind, TreeProblemKind::OutOfOrder { other } if *other == Bson::Int64(2))
         })]).await;
     });
+}
+
+/// Numbers of two types, and what is null and what is missing, have no order among them: siblings stand as they like.
+async fn siblings_of_equal_keys_are_in_any_order(db: &Db) {
+    let options = TreeOptions::new().sort_key(doc! { "weight": 1 });
+    let nodes = db.raw_collection("nodes");
+    let pairs: [[Document; 2]; 4] = [
+        [doc! { "weight": 2 }, doc! { "weight": 2.0 }],
+        [doc! { "weight": f64::NAN }, doc! { "weight": f64::NAN }],
+        [doc! { "weight": Bson::Null }, doc! {}],
+        [doc! {}, doc! { "weight": Bson::Null }],
+    ];
+    for pair in pairs {
+        let subject = seeded::<ParentReference>(db, &options).await;
+        for (id, position, weight) in [(2, 1, &pair[0]), (3, 0, &pair[1])] {
+            let mut set = doc! { "position": i64::from(position) };
+            set.extend(weight.clone());
+            let update = doc! { "$set": set };
+            nodes
+                .update_one(doc! { "_id": id }, update)
+                .await
+                .expect("an update");
+        }
+        assert_eq!(subject.problems().await, Vec::<String>::new(), "{pair:?}");
+        subject.clear().await;
+    }
 }
 
 async fn too_deep_a_tree_is_told_and_left(db: &Db) {
