@@ -5,6 +5,8 @@
 pub(crate) struct Needs {
     /// Sorted, distinct.
     paths: Vec<String>,
+    /// Whether a document around a field is asked for, be the field missing.
+    has_around: bool,
 }
 
 impl Needs {
@@ -12,6 +14,7 @@ impl Needs {
     pub(crate) fn of(path: &str) -> Needs {
         Needs {
             paths: vec![path.to_owned()],
+            has_around: false,
         }
     }
 
@@ -20,6 +23,17 @@ impl Needs {
         if let Err(place) = self.paths.binary_search_by(|own| own.as_str().cmp(path)) {
             self.paths.insert(place, path.to_owned());
         }
+    }
+
+    /// Adds what a projection keeps of a path: without the field at its end, the documents around that.
+    pub(crate) fn keep(&mut self, path: &str) {
+        self.has_around |= path.contains('.');
+        self.add(path);
+    }
+
+    /// Whether a document around a field is asked for, be the field missing.
+    pub(crate) fn has_around(&self) -> bool {
+        self.has_around
     }
 
     pub(crate) fn has(&self, path: &str) -> bool {

@@ -178,7 +178,7 @@ impl Tree {
             match rule {
                 Rule::Exclude => true,
                 Rule::Include => {
-                    needs.add(&path);
+                    needs.keep(&path);
                     true
                 }
                 Rule::Computed(expression) => {

@@ -28,7 +28,7 @@ struct Field {
     descending: bool,
     /// The last name of the path, if the field is asked for.
     name: Option<String>,
-    /// Whether it is in a document of the document.
+    /// Whether it is in a document of the document that is asked for without it, too.
     is_inner: bool,
 }
 
@@ -271,7 +271,7 @@ impl Cover {
             cover.fields.push(Field {
                 descending: key.is_descending(),
                 name: is_needed.then(|| last.to_owned()),
-                is_inner: !outer.is_empty(),
+                is_inner: !outer.is_empty() && needs.has_around(),
             });
         }
         let used = cover.fields.iter().rposition(|field| field.name.is_some());

@@ -173,7 +173,7 @@ impl Branch {
             };
             match entry {
                 Entry::Named => {
-                    needs.add(&path);
+                    needs.keep(&path);
                     true
                 }
                 Entry::Computed(expression) => {
