@@ -7,15 +7,37 @@ pub(crate) struct Needs {
     paths: Vec<String>,
     /// Whether a document around a field is asked for, be the field missing.
     has_around: bool,
+    /// Where it only matters which values there are.
+    values: Option<Values>,
+}
+
+/// Which of the values at a path are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// Those that there are.
+    There,
+    /// The same, and whether one is missing.
+    OrMissing,
 }
 
 impl Needs {
-    /// What is at one path.
-    pub(crate) fn of(path: &str) -> Needs {
+    /// Which values there are at a path.
+    pub(crate) fn of_values(path: &str, values: Values) -> Needs {
         Needs {
             paths: vec![path.to_owned()],
             has_around: false,
+            values: Some(values),
         }
+    }
+
+    /// The same of each document.
+    pub(crate) fn of_each(self) -> Needs {
+        Needs { values: None, ..self }
+    }
+
+    /// The path at which it only matters which values there are.
+    pub(crate) fn values(&self) -> Option<(&str, Values)> {
+        Some((self.paths.first()?, self.values?))
     }
 
     /// Adds the value at a dotted path, whole.

@@ -17,6 +17,7 @@ use super::index::IndexDefinition;
 use super::index::arrays::{Arrays, is_multikey};
 use super::matcher::Matcher;
 use super::matcher::ast::Node;
+use super::needs::Needs;
 use super::sort::SortSpec;
 use super::text::TextSearch;
 
@@ -62,6 +63,8 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) edges: Option<(&'a Edges, &'a Collation)>,
     /// Who tries plans; without one guesses decide.
     pub(crate) trial: Option<&'a dyn Trial>,
+    /// What is asked of what is found, if that is less than all.
+    pub(crate) needs: Option<&'a Needs>,
 }
 
 /// An index as the planner sees it.
@@ -178,6 +181,19 @@ pub(crate) struct KeyRange {
 /// 2 for a hint that names no index or comes with a `$natural` sort, 9 for one that is neither a string nor
 /// a document; what ends a trial.
 pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
+    let choice = found(request)?;
+    Ok(Choice {
+        plan: choice.plan.covering(&request),
+        beaten: choice
+            .beaten
+            .into_iter()
+            .map(|plan| plan.covering(&request))
+            .collect(),
+    })
+}
+
+/// The same, without what is asked of the documents.
+fn found(request: PlanRequest<'_>) -> Result<Choice> {
     let natural = request.sort.and_then(|sort| sort.natural);
     if natural.is_some() && request.matcher.text().is_some() {
         text::choose(&request, false)?;
@@ -211,6 +227,13 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
     };
     if let Node::Never = root {
         return Ok(Plan::nothing().into());
+    }
+    if only.is_none()
+        && no_sort
+        && root.is_always()
+        && let Some(plan) = Plan::of_values(&request)
+    {
+        return Ok(plan.into());
     }
     let conjuncts = Conjunct::of(root);
     let rivals = match only {

@@ -14,7 +14,7 @@ use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::metadata::Wanted;
-use super::super::needs::Needs;
+use super::super::needs::{Needs, Values};
 use super::super::sort::SortSpec;
 use super::expression::Scope;
 use super::row::Row;
@@ -310,6 +310,9 @@ impl Pipeline {
 
     /// What the stages from this position on ask of documents, where that is less than all.
     pub(crate) fn needs_from(&self, position: usize) -> Option<Needs> {
+        if let Some(path) = self.group_at(position).and_then(Group::only_path) {
+            return Some(Needs::of_values(&path, Values::OrMissing));
+        }
         let mut needs = Needs::default();
         for stage in self.stages.iter().skip(position) {
             let (is_known, is_last) = match stage {

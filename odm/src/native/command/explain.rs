@@ -7,6 +7,7 @@ use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::exec::statement::Statement;
 use super::super::exec::tail::TailCursor;
 use super::super::fault::{Fault, Result, code};
+use super::super::needs::{Needs, Values};
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
 use super::{Call, Job, NOT_HERE, collation, command, count, find, find_and_modify, not_here, query, write};
@@ -27,7 +28,8 @@ struct Asked<'a> {
     skip: u64,
     limit: u64,
     counts: bool,
-    distinct: Option<(String, bool)>,
+    /// What is asked of what is found, if that is less than all.
+    needs: Option<Needs>,
 }
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
@@ -72,7 +74,9 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let asked = ask(name, inner)?;
     let own = inner.get("let").and_then(|own| own.as_document());
     let variables = query::variables(own, asked.collation.as_ref(), &whole)?;
-    let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?.collated(asked.collation);
+    let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?
+        .collated(asked.collation)
+        .needing(asked.needs);
     // As the server, which reads it where there is a collection.
     let projected = parsed.projection_of_one(asked.projection).map(|_| ());
     let request = ExplainRequest {
@@ -81,7 +85,6 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         projection: None,
         filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
         counts: asked.counts,
-        distinct: asked.distinct,
         writes: matches!(name, "update" | "delete" | "findAndModify" | "findandmodify"),
         skip: asked.skip,
         limit: asked.limit,
@@ -111,7 +114,6 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
             .unwrap_or(Doc::empty())
             .to_bytes(),
         counts: false,
-        distinct: None,
         writes: false,
         skip: asked.skip,
         limit: asked.limit,
@@ -201,7 +203,9 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: fields.object("query"),
                 collation: collation(&fields)?,
-                distinct: Some((fields.string("key").unwrap_or_default().to_owned(), false)),
+                needs: fields
+                    .string("key")
+                    .map(|key| Needs::of_values(key, Values::There)),
                 ..Asked::all()
             }
         }
@@ -258,7 +262,7 @@ impl Asked<'_> {
             skip: 0,
             limit: 0,
             counts: false,
-            distinct: None,
+            needs: None,
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
-use super::super::aggregate::pipeline::{self as aggregate, Context, Feed, Memory, Pipeline, Rows};
+use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
@@ -22,10 +22,10 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::metadata::{Kind, Wanted};
+use super::super::needs::Needs;
 use super::super::sort::SortSpec;
 use super::super::storage::Read;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
-use super::distinct::Leaping;
 use super::query::{Part, Query};
 use super::{Deadline, Namespace, count};
 use super::{statistics, view};
@@ -310,6 +310,10 @@ impl AggregateRequest {
             true => pipeline.needs_from(first),
             false => None,
         };
+        let needs = match head.skip > 0 || head.limit > 0 {
+            true => needs.map(Needs::of_each),
+            false => needs,
+        };
         let part = Part {
             limit: head.limit,
             skip: head.skip,
@@ -423,16 +427,7 @@ impl AggregateCursor {
                     }
                 }
                 _ => {
-                    if let Some(group) = pipeline.group_at(first)
-                        && let Some(path) = group.only_path()
-                        && pipeline.wanted().is_empty()
-                        && let Some(leaping) = Leaping::of(read, &find, &path)?
-                    {
-                        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| leaping.each(read, visit);
-                        cursor.group(read, group, &mut feed)?;
-                        return Ok(cursor);
-                    }
-                    let mut input = FindCursor::on_collection(read, find)?;
+                    let input = FindCursor::on_collection(read, find)?;
                     cursor.known.text = input.text();
                     if pipeline.wanted().has(Kind::IndexKey) {
                         cursor.known.keys = input.index_keys();
@@ -442,8 +437,7 @@ impl AggregateCursor {
                     } else if let (Some(group), true) =
                         (pipeline.group_at(first), pipeline.wanted().is_empty())
                     {
-                        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
-                        cursor.group(read, group, &mut feed)?;
+                        cursor.group(read, group, input)?;
                     } else {
                         cursor.run(read, Box::new(Input::new(read, input)))?;
                     }
@@ -467,15 +461,16 @@ impl AggregateCursor {
     }
 
     /// The same where the first stage is a group, which needs no copies of its documents.
-    fn group(&mut self, read: &dyn Read, group: &Group, feed: &mut Feed<'_>) -> Result<()> {
+    fn group(&mut self, read: &dyn Read, group: &Group, mut input: FindCursor) -> Result<()> {
         let source = Collections {
             read,
             setting: &self.setting,
         };
         let context = self.setting.context(&source);
+        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
         let rows = self
             .pipeline
-            .run_from_group((self.first, group), feed, &context)?;
+            .run_from_group((self.first, group), &mut feed, &context)?;
         keep(rows, self.setting.deadline, &mut self.results)
     }
 

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::super::aggregate::Group;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
@@ -13,7 +12,6 @@ use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
 use super::cursor::{Extras, RECORD_ID};
-use super::distinct::{self, Leaping};
 use super::query::Query;
 use super::search::{self, Limits};
 use super::trial::Race;
@@ -30,8 +28,6 @@ pub(crate) struct ExplainRequest {
     pub(crate) filter: Vec<u8>,
     /// Whether the documents are only counted.
     pub(crate) counts: bool,
-    /// The path of which the distinct values are asked for, and whether it is asked whether one is missing.
-    pub(crate) distinct: Option<(String, bool)>,
     /// Whether documents would be changed or removed.
     pub(crate) writes: bool,
     pub(crate) skip: u64,
@@ -62,18 +58,6 @@ fn shaped(extras: Extras, winning: Owned) -> Owned {
         ]);
     }
     winning
-}
-
-/// Calls the scan of an index one for distinct values.
-fn name_scan(stage: &mut Owned) {
-    let Owned::Document(fields) = stage else { return };
-    for (name, value) in fields {
-        match (name.as_str(), &mut *value) {
-            ("stage", Owned::String(own)) if own == "IXSCAN" => *own = "DISTINCT_SCAN".to_owned(),
-            ("inputStage", inner) => name_scan(inner),
-            _ => {}
-        }
-    }
 }
 
 /// The stage that gives of each document what the projection makes of it.
@@ -141,10 +125,6 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         return Ok(explained);
     }
     let query = match &request.projection {
-        _ if request.distinct.is_some() => {
-            let needs = request.distinct.as_ref().map(|(path, _)| Needs::of(path));
-            Cow::Owned(query.into_owned().needing(needs))
-        }
         Some(projection) if !request.extras.return_key && !request.counts => {
             Cow::Owned(query.into_owned().needing(projection.needs()))
         }
@@ -171,34 +151,14 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let mut asked = query.request(&views, wanted, &resolved.collation, is_filtered);
     asked.trial = race.as_ref().map(|race| race as &dyn Trial);
     let filter = Doc::Raw(&request.filter);
-    let mut leap = None;
     let choice = match &collection {
-        Some(collection) if let Some((path, or_missing)) = &request.distinct => {
-            let asked = (path.as_str(), *or_missing);
-            let (plan, own) = distinct::plan(read, collection, &query, asked, request.deadline)?;
-            leap = own;
-            Some(Choice::from(plan))
-        }
-        Some(collection) => {
-            let choice = plan::choose(asked).map_err(|fault| query.told(collection, fault))?;
-            let covering = |plan| match request.counts {
-                true => plan,
-                false => query.covering(plan, &views),
-            };
-            Some(Choice {
-                plan: covering(choice.plan),
-                beaten: choice.beaten.into_iter().map(covering).collect(),
-            })
-        }
+        Some(collection) => Some(plan::choose(asked).map_err(|fault| query.told(collection, fault))?),
         None => None,
     };
     let shown = |plan: &Plan| match request.counts {
         true => plan.explain_count(&asked, filter),
         false => {
-            let mut found = plan.explain(&asked, filter);
-            if leap.is_some() {
-                name_scan(&mut found);
-            }
+            let found = plan.explain(&asked, filter);
             shaped(request.extras, projected(request, &query, plan, found))
         }
     };
@@ -225,22 +185,16 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     if request.execute {
         let start = std::time::Instant::now();
         let (returned, examined) = match (&collection, &choice) {
-            (Some(collection), Some(Choice { plan, .. })) => match &request.distinct {
-                Some((path, _)) => {
-                    let plan = (plan, leap.as_ref());
-                    distinct::examined(read, collection, &query, path, plan, request.deadline)?
-                }
-                None => {
-                    let limit = (request.limit > 0).then_some(request.limit);
-                    let limits = Limits {
-                        skip: request.skip,
-                        limit,
-                    };
-                    let (found, examined) =
-                        search::all(read, collection, &query, plan, limits, request.deadline)?;
-                    (found.len() as u64, examined)
-                }
-            },
+            (Some(collection), Some(Choice { plan, .. })) => {
+                let limit = (request.limit > 0).then_some(request.limit);
+                let limits = Limits {
+                    skip: request.skip,
+                    limit,
+                };
+                let (found, examined) =
+                    search::all(read, collection, &query, plan, limits, request.deadline)?;
+                (found.len() as u64, examined)
+            }
             _ => (0, super::Examined::default()),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
@@ -273,23 +227,12 @@ pub(crate) fn explain_aggregate(
         )])]);
         return Ok(Doc::Fields(&[field("stages", stages), field("ok", Owned::Double(1.0))]).to_bytes());
     };
-    let grouped = prepared
-        .pipeline
-        .group_at(prepared.first)
-        .and_then(Group::only_path);
-    let distinct = match grouped {
-        Some(path) if prepared.pipeline.wanted().is_empty() => {
-            Leaping::of(read, &find, &path)?.map(|_| (path, true))
-        }
-        _ => None,
-    };
     let under = ExplainRequest {
         filter: prepared.filter,
         namespace: find.namespace,
         query: find.query,
         projection: None,
         counts: false,
-        distinct,
         writes: false,
         skip: find.skip,
         limit: find.limit,

@@ -454,7 +454,10 @@ impl Query {
             tally::planned(&plan, collection);
             let plan = match self.needs {
                 None => plan,
-                Some(_) => self.covering(plan, &self.views(collection).0),
+                Some(_) => {
+                    let (views, is_filtered) = self.views(collection);
+                    plan.covering(&self.request(&views, limit, &collection.rules.collation, is_filtered))
+                }
             };
             return Ok(plan.asking(&self.matcher));
         }
@@ -477,15 +480,7 @@ impl Query {
             .plan;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
-        Ok(self.covering(plan, &views).asking(&self.matcher))
-    }
-
-    /// The plan with documents made of the keys of its index, where these are enough.
-    pub(crate) fn covering(&self, plan: Plan, views: &[IndexView<'_>]) -> Plan {
-        match &self.needs {
-            None => plan,
-            Some(needs) => plan.covering(views, needs, self.matcher.root(), self.sort.as_ref()),
-        }
+        Ok(plan.asking(&self.matcher))
     }
 
     /// What the planner is asked.
@@ -505,6 +500,7 @@ impl Query {
             limit,
             edges: self.edges.as_deref().map(|edges| (edges, self.collation_in(own))),
             trial: None,
+            needs: self.needs.as_deref(),
         }
     }
 

@@ -76,73 +76,6 @@ impl Walk {
         }
     }
 
-    /// Visits documents with every value at a path, of each value a few at least: a walk that leaps from one value to the next
-    /// where many have the same.
-    pub(super) fn values(
-        &mut self,
-        read: &dyn Read,
-        collection: &Collection,
-        leap: &Leap,
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let before = self.examined;
-        let visited = self.leap(read, collection, leap, visit);
-        tally::looked_at(before, self.examined);
-        visited
-    }
-
-    fn leap(
-        &mut self,
-        read: &dyn Read,
-        collection: &Collection,
-        leap: &Leap,
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut visit = |_: u64, document: &[u8]| visit(document).map(|()| Flow::Continue);
-        let mut found = Finding {
-            read,
-            collection,
-            deadline: &mut self.deadline,
-            examined: &mut self.examined,
-            seen: &mut self.seen,
-            most_keys: u64::MAX,
-            cover: self.cover.as_deref(),
-            made: &mut self.made,
-            visit: &mut visit,
-        };
-        for part in &mut self.parts {
-            let Part::Index(scan) = part else { continue };
-            let (mut last, mut same) = (Vec::new(), 0);
-            while scan.go_on(read, &mut |entry, record| {
-                found.key()?;
-                let Some(record) = record else {
-                    return Ok(Flow::Continue);
-                };
-                match leap.shared(entry.key) {
-                    Some(shared) if shared == last => {
-                        same += 1;
-                        Ok(if same >= MOST_SAME {
-                            Flow::Stop
-                        } else {
-                            Flow::Continue
-                        })
-                    }
-                    shared => {
-                        last.clear();
-                        last.extend_from_slice(shared.unwrap_or_default());
-                        same = 0;
-                        found.entry(entry, record)
-                    }
-                }
-            })? {
-                let behind = [last.as_slice(), &[key::AFTER]].concat();
-                scan.go_behind(&behind);
-                same = 0;
-            }
-        }
-        Ok(())
-    }
-
     /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
     pub(crate) fn documents(
         &mut self,
@@ -198,10 +131,13 @@ impl Walk {
                     *after = last.or(*after);
                     stopped
                 }
-                Part::Index(scan) => scan.go_on(read, &mut |entry, record| {
-                    let flow = found.key()?;
-                    record.map_or(Ok(flow), |record| found.entry(entry, record))
-                })?,
+                Part::Index(scan) => match found.cover.and_then(Cover::leap) {
+                    Some(leap) => found.leap(scan, leap)?,
+                    None => scan.go_on(read, &mut |entry, record| {
+                        let flow = found.key()?;
+                        record.map_or(Ok(flow), |record| found.entry(entry, record))
+                    })?,
+                },
                 Part::Merge(merge) => merge.go_on(read, &mut |seen| match seen {
                     Seen::Key => found.key(),
                     Seen::Record(entry, record) => found.entry(entry, record),
@@ -335,6 +271,36 @@ impl Finding<'_> {
         match cover.make(entry.key, types, self.made) {
             true => (self.visit)(record, self.made.document()),
             false => self.record(record),
+        }
+    }
+
+    /// Goes through a scan from one value to the next; `true` when the visitor stopped.
+    fn leap(&mut self, scan: &mut Scan, leap: &Leap) -> Result<bool> {
+        let (mut last, mut same) = (Vec::new(), 0);
+        loop {
+            let mut is_enough = false;
+            let stopped = scan.go_on(self.read, &mut |entry, record| {
+                let flow = self.key()?;
+                let Some(record) = record else { return Ok(flow) };
+                match leap.shared(entry.key) {
+                    Some(shared) if shared == last => {
+                        same += 1;
+                        is_enough = same >= MOST_SAME;
+                        Ok(if is_enough { Flow::Stop } else { flow })
+                    }
+                    shared => {
+                        last.clear();
+                        last.extend_from_slice(shared.unwrap_or_default());
+                        same = 0;
+                        self.entry(entry, record)
+                    }
+                }
+            })?;
+            if !is_enough {
+                return Ok(stopped);
+            }
+            scan.go_behind(&[last.as_slice(), &[key::AFTER]].concat());
+            same = 0;
         }
     }
 

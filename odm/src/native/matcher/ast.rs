@@ -50,6 +50,15 @@ impl Node {
         }
     }
 
+    /// Whether everything matches it.
+    pub(crate) fn is_always(&self) -> bool {
+        match self {
+            Node::Always => true,
+            Node::And(nodes) => nodes.iter().all(Node::is_always),
+            _ => false,
+        }
+    }
+
     /// Adds the paths at which the condition looks at documents; `false` where these are not all.
     pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
         match self {

@@ -9,10 +9,9 @@ use super::super::index::{IndexDefinition, IndexField};
 use super::super::key;
 use super::super::key::types::{Kept, Values};
 use super::super::matcher::ast::{Node, Predicate, TypeSet};
-use super::super::needs::Needs;
-use super::super::sort::SortSpec;
+use super::super::needs::{self, Needs};
 use super::interval::Intervals;
-use super::{Access, IndexView, KeyRange, Plan};
+use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
 
 /// What of an index's keys makes the documents.
 #[derive(Debug)]
@@ -21,6 +20,8 @@ pub(crate) struct Cover {
     fields: Vec<Field>,
     /// What the documents hold, in the order of the keys.
     parts: Vec<Part>,
+    /// How a scan passes over what has the values of another, where these are all that is asked for.
+    leap: Option<Leap>,
 }
 
 #[derive(Debug)]
@@ -57,29 +58,87 @@ impl Made {
 impl Plan {
     /// The plan with documents made of keys, where those of its index have what is asked of documents, and the server
     /// reads none either.
-    pub(crate) fn covering(
-        mut self,
-        views: &[IndexView<'_>],
-        needs: &Needs,
-        filter: &Node,
-        sort: Option<&SortSpec>,
-    ) -> Plan {
-        let sort = sort.filter(|_| !self.sorted);
-        let has_meta = sort.is_some_and(|sort| sort.fields.iter().any(|field| field.by.is_some()));
-        if self.by_id || self.text.is_some() || has_meta {
-            return self;
-        }
-        let Some(view) = only_index(&self.access).and_then(|index| views.get(index)) else {
+    pub(crate) fn covering(mut self, request: &PlanRequest<'_>) -> Plan {
+        let Some(needs) = request.needs.filter(|_| !self.by_id && self.text.is_none()) else {
             return self;
         };
-        let mut needs = needs.clone();
-        for field in sort.iter().flat_map(|sort| &sort.fields) {
-            needs.add(&field.path);
-        }
-        if view.definition.keeps_values() && !view.is_multikey() && add_filter(filter, &mut needs) {
-            self.cover = Cover::of(view.definition, &needs).map(Into::into);
+        let Some(view) = only_index(&self.access).and_then(|index| request.indexes.get(index)) else {
+            return self;
+        };
+        let sort = request.sort.filter(|_| !self.sorted);
+        let mut all = needs.clone();
+        if view.definition.keeps_values()
+            && !view.is_multikey()
+            && sort.is_none_or(|sort| sort.add_needs(&mut all))
+            && add_filter(request.matcher.root(), &mut all)
+        {
+            let cover = Cover::of(view.definition, &all).map(|cover| Cover {
+                leap: self.leap(request, needs),
+                ..cover
+            });
+            self.cover = cover.map(Into::into);
         }
         self
+    }
+
+    /// How its scan leaps from one value to the next; `None` where each document is asked for, or where it does not.
+    fn leap(&self, request: &PlanRequest<'_>, needs: &Needs) -> Option<Leap> {
+        let (path, _) = needs.values()?;
+        let Access::Index {
+            index,
+            reverse: false,
+            ..
+        } = &self.access
+        else {
+            return None;
+        };
+        let view = request.indexes.get(*index)?;
+        // Of values that are equal by a collation the first of the collection stands for all.
+        if !self.exact || self.repeats || view.is_foreign_to(request) {
+            return None;
+        }
+        let keys = &view.definition.keys;
+        let place = keys.iter().position(|key| key.path == path)?;
+        let descending = keys.iter().take(place + 1).map(IndexField::is_descending);
+        Some(Leap {
+            descending: descending.collect(),
+        })
+    }
+
+    /// All of the index with the least fields that begins with the path at which it is asked which values there are; `None`
+    /// where no index has them all.
+    pub(super) fn of_values(request: &PlanRequest<'_>) -> Option<Plan> {
+        let (path, values) = request.needs?.values()?;
+        let has_all = |view: &IndexView<'_>| {
+            let definition = view.definition;
+            let begins = definition.keys.first().is_some_and(|key| key.path == path);
+            // What has no field of a sparse index has no value.
+            let is_sparse =
+                definition.sparse && (values == needs::Values::OrMissing || definition.keys.len() > 1);
+            let is_whole = definition.partial.is_none() && !is_sparse;
+            let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
+            begins && is_whole && is_usable && definition.keeps_values() && !view.is_foreign_to(request)
+        };
+        let able = request
+            .indexes
+            .iter()
+            .enumerate()
+            .filter(|(_, view)| has_all(view));
+        let (index, view) = able.min_by_key(|(_, view)| view.definition.keys.len())?;
+        Some(Plan {
+            access: Access::Index {
+                index,
+                ranges: vec![KeyRange {
+                    from: Bound::Unbounded,
+                    to: Bound::Unbounded,
+                }],
+                reverse: false,
+                bounds: vec![Intervals::all(); view.definition.keys.len()],
+                tail: None,
+            },
+            exact: true,
+            ..Plan::collection(false, true)
+        })
     }
 }
 
@@ -105,62 +164,6 @@ impl Leap {
         }
         // What is missing has the same key.
         (!is_null).then(|| key.get(..at)).flatten()
-    }
-}
-
-impl Plan {
-    /// All of the index with the least fields that begins with the path, for who asks for the values there are, and perhaps
-    /// for whether one is missing; `None` where no index has them all.
-    pub(crate) fn of_values(views: &[IndexView<'_>], path: &str, or_missing: bool) -> Option<Plan> {
-        let has_all = |view: &IndexView<'_>| {
-            let definition = view.definition;
-            let begins = definition.keys.first().is_some_and(|key| key.path == path);
-            // What has no field of a sparse index has no value.
-            let is_sparse = definition.sparse && (or_missing || definition.keys.len() > 1);
-            let is_whole = definition.partial.is_none() && !is_sparse;
-            let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
-            begins && is_whole && is_usable && definition.keeps_values()
-        };
-        let able = views.iter().enumerate().filter(|(_, view)| has_all(view));
-        let (index, view) = able.min_by_key(|(_, view)| view.definition.keys.len())?;
-        Some(Plan {
-            access: Access::Index {
-                index,
-                ranges: vec![KeyRange {
-                    from: Bound::Unbounded,
-                    to: Bound::Unbounded,
-                }],
-                reverse: false,
-                bounds: vec![Intervals::all(); view.definition.keys.len()],
-                tail: None,
-            },
-            exact: true,
-            ..Plan::collection(false, true)
-        })
-    }
-
-    /// How a scan for the distinct values at the path leaps from one to the next; `None` where it does not.
-    pub(crate) fn leap(&self, views: &[IndexView<'_>], path: &str) -> Option<Leap> {
-        let Access::Index {
-            index,
-            reverse: false,
-            ..
-        } = &self.access
-        else {
-            return None;
-        };
-        if !self.exact || self.repeats || self.cover.is_none() {
-            return None;
-        }
-        let keys = &views.get(*index)?.definition.keys;
-        let place = keys.iter().position(|key| key.path == path)?;
-        Some(Leap {
-            descending: keys
-                .iter()
-                .take(place + 1)
-                .map(IndexField::is_descending)
-                .collect(),
-        })
     }
 }
 
@@ -209,23 +212,18 @@ fn add_filter(filter: &Node, needs: &mut Needs) -> bool {
 /// Whether a server asks the predicate of keys.
 fn is_told(predicate: &Predicate) -> bool {
     match predicate {
-        Predicate::Equal(value)
-        | Predicate::Less(value)
-        | Predicate::LessOrEqual(value)
-        | Predicate::Greater(value)
-        | Predicate::GreaterOrEqual(value) => is_kept(value) && !matches!(value, Owned::Null),
-        Predicate::In { values, .. } => values
-            .iter()
-            .all(|value| is_kept(value) && !matches!(value, Owned::Null)),
-        Predicate::Not(inner) => match &**inner {
-            Predicate::Equal(value)
-            | Predicate::Less(value)
-            | Predicate::LessOrEqual(value)
-            | Predicate::Greater(value)
-            | Predicate::GreaterOrEqual(value) => is_kept(value),
-            Predicate::In { values, patterns } => patterns.is_empty() && values.iter().all(is_kept),
-            _ => false,
-        },
+        Predicate::Equal(_)
+        | Predicate::Less(_)
+        | Predicate::LessOrEqual(_)
+        | Predicate::Greater(_)
+        | Predicate::GreaterOrEqual(_)
+        | Predicate::In { .. } => {
+            !predicate.compares(&|value| !is_kept(value) || matches!(value, Owned::Null))
+        }
+        Predicate::Not(inner) => {
+            let has_patterns = matches!(&**inner, Predicate::In { patterns, .. } if !patterns.is_empty());
+            compares(inner) && !has_patterns && !inner.compares(&|value| !is_kept(value))
+        }
         Predicate::Type(types) => tells(*types),
         Predicate::Regex(_) | Predicate::Mod { .. } => true,
         Predicate::And(parts) => parts.iter().all(is_told),
@@ -249,6 +247,11 @@ fn is_kept(value: &Owned) -> bool {
 }
 
 impl Cover {
+    /// How a scan leaps from one value to the next, if each document is not asked for.
+    pub(crate) fn leap(&self) -> Option<&Leap> {
+        self.leap.as_ref()
+    }
+
     /// Of an index that keeps values; `None` where its keys do not have all that is needed.
     fn of(definition: &IndexDefinition, needs: &Needs) -> Option<Cover> {
         let keys = &definition.keys;
@@ -259,6 +262,7 @@ impl Cover {
         let mut cover = Cover {
             fields: Vec::with_capacity(keys.len()),
             parts: Vec::new(),
+            leap: None,
         };
         for (position, key) in keys.iter().enumerate() {
             let is_needed = needs.has(&key.path);
@@ -284,9 +288,6 @@ impl Cover {
 
     /// Makes the document of a key; `false` where the key does not tell it.
     pub(crate) fn make(&self, key: &[u8], types: &[u8], made: &mut Made) -> bool {
-        if types.is_empty() && !self.fields.is_empty() {
-            return false;
-        }
         made.elements.clear();
         made.ends.clear();
         let mut values = Values::new(key, types);

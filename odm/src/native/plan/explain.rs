@@ -92,7 +92,17 @@ impl Plan {
                 document(fields)
             }
             access if self.cover.is_some() => {
-                let mut stage = stage(access, request);
+                let mut stage = match access {
+                    Access::Index {
+                        index,
+                        reverse,
+                        bounds,
+                        ..
+                    } if self.cover.as_ref().is_some_and(|cover| cover.leap().is_some()) => {
+                        scan("DISTINCT_SCAN", &request.indexes[*index], *reverse, bounds)
+                    }
+                    access => stage(access, request),
+                };
                 if !self.exact
                     && let Owned::Document(fields) = &mut stage
                 {

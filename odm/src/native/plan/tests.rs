@@ -106,6 +106,7 @@ fn plan(
         hint: hint.map(Owned::as_value),
         limit,
         trial: None,
+        needs: None,
     };
     let plan = choose(request)?.plan;
     let explained = plan.explain(&request, Doc::Raw(&filter));

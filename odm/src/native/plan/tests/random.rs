@@ -469,6 +469,7 @@ fn plans_select_what_reading_everything_selects() {
                 hint: None,
                 limit: sample.pick(&[None, None, Some(1), Some(20)]),
                 trial: (sample.below(3) > 0).then_some(&lots as &dyn Trial),
+                needs: None,
             };
             let plan = choose(request).unwrap().plan;
             let context = || {

@@ -16,6 +16,7 @@ use super::super::super::exec::statement::Statement;
 use super::super::super::exec::tail::Tail;
 use super::super::super::exec::{Deadline, Namespace, check_database};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::needs::{Needs, Values};
 use super::super::super::projection::Projection;
 use super::statement::{delete_statement, find_and_modify_request, update_statement};
 use super::{collation, gate, gate_optional, namespace, now, value};
@@ -184,10 +185,6 @@ pub(super) fn explain_request(
         operation,
         Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
     );
-    let distinct = match &operation {
-        Operation::Distinct(own) => Some((own.key.clone(), false)),
-        _ => None,
-    };
     let mut shown = None;
     let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
@@ -215,7 +212,8 @@ pub(super) fn explain_request(
             )
         }
         Operation::Distinct(own) => {
-            let parsed = query(&own.filter, None, &own.options)?;
+            let needs = Needs::of_values(&own.key, Values::There);
+            let parsed = query(&own.filter, None, &own.options)?.needing(Some(needs));
             (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
         }
         Operation::FindAndModify(own) => {
@@ -274,7 +272,6 @@ pub(super) fn explain_request(
         projection: shown,
         filter: filter.as_bytes().to_vec(),
         counts,
-        distinct,
         writes,
         skip,
         limit,
