@@ -67,3 +67,44 @@ pub fn figure(figures: &Document, name: &str) -> i64 {
         other => panic!("{name} is {other:?}"),
     }
 }
+
+/// Builds an index; gives its name.
+pub async fn index(db: &Db, of: &str, key: Document) -> String {
+    let parts: Vec<String> = key
+        .iter()
+        .map(|(path, order)| format!("{path}_{order}"))
+        .collect();
+    let name = parts.join("_");
+    let index = doc! { "key": key, "name": &name };
+    run(db, doc! { "createIndexes": of, "indexes": [index] }).await;
+    name
+}
+
+/// What a server, or the engine, tells of how it finds documents.
+#[derive(Debug)]
+pub struct Told {
+    /// The names of the stages, the outermost first.
+    pub stages: Vec<String>,
+    pub keys: i64,
+    pub documents: i64,
+}
+
+/// Explains a command that reads: of a pipeline what is under it.
+pub async fn told(db: &Db, command: &Document) -> Told {
+    let explain = doc! { "explain": command.clone(), "verbosity": "executionStats" };
+    let reply = run(db, explain).await;
+    let under = reply.get_array("stages").ok().and_then(|stages| stages.first());
+    let reply = under
+        .and_then(Bson::as_document)
+        .and_then(|first| first.get_document("$cursor").ok())
+        .unwrap_or(&reply);
+    let planner = reply.get_document("queryPlanner").expect("a planner");
+    let winning = planner.get_document("winningPlan").expect("a plan");
+    let winning = winning.get_document("queryPlan").unwrap_or(winning);
+    let figures = reply.get_document("executionStats").expect("figures");
+    Told {
+        stages: stages(winning),
+        keys: figure(figures, "totalKeysExamined"),
+        documents: figure(figures, "totalDocsExamined"),
+    }
+}

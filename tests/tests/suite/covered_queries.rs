@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, DateTime, Decimal128, Document, RawDocumentBuf, Regex, Timestamp, doc};
-use odm_tests::command::{batch, figure, insert, run, stages};
+use odm_tests::command::{Told, batch, index, insert, run, told};
 
 crate::on_every_backend! {
     what_an_index_has_is_not_read,
@@ -16,9 +16,6 @@ crate::on_every_backend! {
     what_keys_do_not_tell_is_read,
     arrays_are_read,
     batches_and_transactions_see_their_own_state,
-    distinct_values_are_those_of_the_documents,
-    scans_leap_from_one_value_to_the_next,
-    groups_of_nothing_but_a_value_leap_too,
 }
 
 const DOCUMENTS: i32 = 200;
@@ -30,15 +27,6 @@ fn document(id: i32) -> Document {
     }
 }
 
-async fn index(db: &Db, of: &str, key: Document) {
-    let name: Vec<String> = key
-        .iter()
-        .map(|(path, order)| format!("{path}_{order}"))
-        .collect();
-    let index = doc! { "key": key, "name": name.join("_") };
-    run(db, doc! { "createIndexes": of, "indexes": [index] }).await;
-}
-
 async fn many(db: &Db) {
     insert(db, "c", (0..DOCUMENTS).map(document).collect()).await;
     for key in [
@@ -48,31 +36,6 @@ async fn many(db: &Db) {
     ] {
         index(db, "c", key).await;
     }
-}
-
-/// The names of the stages, and how many keys and documents were looked at.
-async fn told(db: &Db, command: &Document) -> (Vec<String>, i64, i64) {
-    let explain = doc! { "explain": command.clone(), "verbosity": "executionStats" };
-    let reply = run(db, explain).await;
-    let reply = match reply.get_array("stages") {
-        Ok(stages) => stages[0]
-            .as_document()
-            .unwrap()
-            .get_document("$cursor")
-            .unwrap()
-            .clone(),
-        Err(_) => reply,
-    };
-    let planner = reply.get_document("queryPlanner").unwrap();
-    let winning = planner.get_document("winningPlan").unwrap();
-    let winning = winning.get_document("queryPlan").unwrap_or(winning);
-    let figures = reply.get_document("executionStats").unwrap();
-    let figure = |name| figure(figures, name);
-    (
-        stages(winning),
-        figure("totalKeysExamined"),
-        figure("totalDocsExamined"),
-    )
 }
 
 fn find(filter: Document, projection: Document) -> Document {
@@ -121,7 +84,11 @@ async fn what_an_index_has_is_not_read(db: &Db) {
         find(doc! { "a": { "$gte": 2, "$lt": 4 } }, only_a.clone()),
         doc! { "hint": { "a": 1, "b": 1 } },
     );
-    let (stages, keys, documents) = told(db, &command).await;
+    let Told {
+        stages,
+        keys,
+        documents,
+    } = told(db, &command).await;
     assert_eq!(stages, ["PROJECTION_COVERED", "IXSCAN"]);
     assert_eq!((keys, documents), (58, 0));
     let found = answer(db, command).await;
@@ -138,14 +105,16 @@ async fn what_an_index_has_is_not_read(db: &Db) {
         doc! { "hint": { "a": 1, "b": 1 } },
     );
     assert_eq!(answer(db, both.clone()).await[0], doc! { "a": 3, "b": "b4" });
-    assert_eq!(told(db, &both).await.2, 0);
+    assert_eq!(told(db, &both).await.documents, 0);
 
     // One field more, and they are read.
     let more = with(
         find(doc! { "a": 3 }, doc! { "a": 1, "rest": 1, "_id": 0 }),
         doc! { "hint": { "a": 1, "b": 1 } },
     );
-    let (stages, _, documents) = told(db, &more).await;
+    let Told {
+        stages, documents, ..
+    } = told(db, &more).await;
     assert_eq!(
         (stages, documents),
         (
@@ -159,23 +128,22 @@ async fn what_an_index_has_is_not_read(db: &Db) {
         find(doc! { "a": 3 }, doc! { "a": 1 }),
         doc! { "hint": { "a": 1, "b": 1 } },
     );
-    assert_eq!(told(db, &id).await.2, 29);
+    assert_eq!(told(db, &id).await.documents, 29);
     // Of an index that has it too, not.
     let id = with(
         find(doc! { "b": "b4" }, doc! { "b": 1 }),
         doc! { "hint": { "b": -1, "_id": 1 } },
     );
-    assert_eq!(told(db, &id).await.2, 0);
+    assert_eq!(told(db, &id).await.documents, 0);
     assert_eq!(answer(db, id).await[0], doc! { "b": "b4", "_id": 4 });
 
     let ids = find(doc! { "_id": { "$in": [3, 5, 1000] } }, doc! { "_id": 1 });
-    assert_eq!(told(db, &ids).await.2, 0);
+    assert_eq!(told(db, &ids).await.documents, 0);
     assert_eq!(answer(db, ids).await, [doc! { "_id": 3 }, doc! { "_id": 5 }]);
     let range = find(doc! { "_id": { "$gte": 190 } }, doc! { "_id": 1 });
-    assert_eq!(
-        told(db, &range).await,
-        (["PROJECTION_COVERED", "IXSCAN"].map(String::from).to_vec(), 10, 0)
-    );
+    let told = told(db, &range).await;
+    assert_eq!(told.stages, ["PROJECTION_COVERED", "IXSCAN"]);
+    assert_eq!((told.keys, told.documents), (10, 0));
 }
 
 async fn filters_are_asked_of_keys_where_the_server_does(db: &Db) {
@@ -205,7 +173,9 @@ async fn filters_are_asked_of_keys_where_the_server_does(db: &Db) {
             ),
             hint.clone(),
         );
-        let (stages, _, documents) = told(db, &command).await;
+        let Told {
+            stages, documents, ..
+        } = told(db, &command).await;
         assert!(
             !stages.iter().any(|stage| stage == "FETCH"),
             "{filter} {stages:?}"
@@ -235,7 +205,7 @@ async fn filters_are_asked_of_keys_where_the_server_does(db: &Db) {
             ),
             hint.clone(),
         );
-        let (stages, _, _) = told(db, &command).await;
+        let Told { stages, .. } = told(db, &command).await;
         assert!(stages.iter().any(|stage| stage == "FETCH"), "{filter} {stages:?}");
         answer(db, command).await;
     }
@@ -276,7 +246,9 @@ async fn projections_and_orders_are_made_of_keys(db: &Db) {
             false => doc! { "n.x": { "$gte": 1 } },
         };
         let command = with(find(filter, projection.clone()), hint.clone());
-        let (stages, _, documents) = told(db, &command).await;
+        let Told {
+            stages, documents, ..
+        } = told(db, &command).await;
         assert_eq!((stages[0].as_str(), documents), (stage, 0), "{projection}");
         assert!(!answer(db, command).await.is_empty());
     }
@@ -290,7 +262,9 @@ async fn projections_and_orders_are_made_of_keys(db: &Db) {
     ];
     for projection in read {
         let command = with(find(doc! { "a": 3 }, projection.clone()), by_a.clone());
-        let (stages, _, documents) = told(db, &command).await;
+        let Told {
+            stages, documents, ..
+        } = told(db, &command).await;
         assert!(stages.iter().any(|stage| stage == "FETCH"), "{projection}");
         assert_eq!(documents, 29, "{projection}");
     }
@@ -306,7 +280,11 @@ async fn projections_and_orders_are_made_of_keys(db: &Db) {
             find(doc! { "a": { "$gte": 2 } }, doc! { "a": 1, "b": 1, "_id": 0 }),
             with(by_a.clone(), doc! { "sort": order.clone() }),
         );
-        assert_eq!(i32::from(told(db, &command).await.2 > 0), reads, "{order}");
+        assert_eq!(
+            i32::from(told(db, &command).await.documents > 0),
+            reads,
+            "{order}"
+        );
         let found = answer(db, command).await;
         let key = |found: &Document| match order.keys().next().map(String::as_str) {
             Some("b") => (0, found.get_str("b").unwrap().to_owned()),
@@ -325,7 +303,9 @@ async fn projections_and_orders_are_made_of_keys(db: &Db) {
         find(doc! { "a": { "$in": [1, 4] } }, doc! { "a": 1, "b": 1, "_id": 0 }),
         with(by_a.clone(), doc! { "sort": { "b": 1 }, "limit": 20 }),
     );
-    let (stages, _, documents) = told(db, &merged).await;
+    let Told {
+        stages, documents, ..
+    } = told(db, &merged).await;
     assert!(stages.iter().any(|stage| stage == "SORT_MERGE"), "{stages:?}");
     assert_eq!(documents, 0);
     assert!(
@@ -338,7 +318,7 @@ async fn projections_and_orders_are_made_of_keys(db: &Db) {
         find(doc! { "a": { "$gte": 2 } }, doc! { "a": 1, "b": 1, "_id": 0 }),
         with(by_a, doc! { "skip": 5, "limit": 3, "sort": { "a": 1, "b": 1 } }),
     );
-    let (_, keys, documents) = told(db, &page).await;
+    let Told { keys, documents, .. } = told(db, &page).await;
     assert_eq!((keys, documents), (8, 0));
     assert_eq!(answer(db, page).await.len(), 3);
 }
@@ -393,7 +373,7 @@ async fn stages_read_what_they_need(db: &Db) {
             let stages: Vec<Document> = std::iter::once(bounded.clone()).chain(rest).collect();
             let hinted = |hint: Document| doc! { "aggregate": "c", "pipeline": stages.clone(), "cursor": {}, "hint": hint };
             let by_keys = hinted(doc! { "a": 1, "b": 1 });
-            let (_, _, documents) = told(db, &by_keys).await;
+            let Told { documents, .. } = told(db, &by_keys).await;
             assert_eq!(documents == 0, is_covered, "{stages:?}");
             let found = batch(&run(db, by_keys).await);
             assert!(!found.is_empty());
@@ -497,8 +477,8 @@ async fn values_of_every_type_come_out_as_they_went_in(db: &Db) {
         }
         // All but those that keys cannot tell come of keys alone.
         let told = told(db, &command).await;
-        assert_eq!(told.0, ["PROJECTION_COVERED", "IXSCAN"]);
-        assert!(told.2 <= 3, "{told:?}");
+        assert_eq!(told.stages, ["PROJECTION_COVERED", "IXSCAN"]);
+        assert!(told.documents <= 3, "{told:?}");
     }
 }
 
@@ -515,7 +495,7 @@ async fn what_changes_its_type_alone_is_seen(db: &Db) {
             find(doc! { "v": { "$lt": 3 } }, doc! { "v": 1, "_id": 0 }),
             doc! { "hint": { "v": 1 } },
         );
-        assert_eq!(told(db, &command).await.2, 0);
+        assert_eq!(told(db, &command).await.documents, 0);
         batch(&run(db, command).await).remove(0).remove("v").unwrap()
     };
     assert_eq!(seen().await, Bson::Int32(1));
@@ -597,7 +577,9 @@ async fn arrays_are_read(db: &Db) {
         find(doc! { "a": { "$gte": 3 } }, doc! { "a": 1, "_id": 0 }),
         doc! { "hint": { "a": 1, "b": 1 } },
     );
-    let (stages, _, documents) = told(db, &command).await;
+    let Told {
+        stages, documents, ..
+    } = told(db, &command).await;
     assert!(stages.iter().any(|stage| stage == "FETCH"));
     let found = answer(db, command).await;
     assert_eq!(documents, found.len() as i64);
@@ -655,210 +637,4 @@ async fn batches_and_transactions_see_their_own_state(db: &Db) {
     tx.abort().await;
     let after: Vec<Document> = read(1000).try_collect().await.unwrap();
     assert_eq!(after, whole);
-}
-
-async fn distinct_values_are_those_of_the_documents(db: &Db) {
-    many(db).await;
-    insert(
-        db,
-        "c",
-        vec![
-            doc! { "_id": 900, "a": 3.0, "b": "b1" },
-            doc! { "_id": 901, "a": 8_i64, "b": "b1" },
-            doc! { "_id": 902, "a": "text" },
-        ],
-    )
-    .await;
-    let distinct = async |key: &str, query: Document| {
-        let command = doc! { "distinct": "c", "key": key, "query": query };
-        let reply = run(db, command).await;
-        format!("{:?}", reply.get_array("values").unwrap())
-    };
-    let values = |values: Vec<Bson>| format!("{values:?}");
-    let numbers = (0..7).map(Bson::Int32);
-    let all: Vec<Bson> = numbers
-        .chain([Bson::Int64(8), Bson::String("text".to_owned())])
-        .collect();
-    assert_eq!(distinct("a", doc! {}).await, values(all.clone()));
-    assert_eq!(
-        distinct("a", doc! { "a": { "$gte": 3 } }).await,
-        values(all[3..8].to_vec())
-    );
-    assert_eq!(
-        distinct("b", doc! { "a": 8 }).await,
-        values(vec![Bson::String("b1".to_owned())])
-    );
-    let names: Vec<Bson> = ["b0", "b1", "b10", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9"]
-        .map(Bson::from)
-        .to_vec();
-    assert_eq!(distinct("b", doc! { "a": { "$lt": 4 } }).await, values(names));
-    assert_eq!(
-        distinct("n.x", doc! { "n.x": { "$gt": 2 } }).await,
-        values(vec![Bson::Int32(3), Bson::Int32(4)])
-    );
-    assert_eq!(
-        distinct("n.y", doc! { "n.x": 2, "a": { "$gt": 2 } }).await,
-        values((0..3).map(Bson::Int32).collect())
-    );
-    assert_eq!(
-        distinct("_id", doc! { "_id": { "$gt": 900 } }).await,
-        values(vec![Bson::Int32(901), Bson::Int32(902)])
-    );
-}
-
-async fn scans_leap_from_one_value_to_the_next(db: &Db) {
-    let all = (0..3_000).map(|id| {
-        let mut document = doc! { "_id": id, "a": id % 7, "b": id % 3, "z": id };
-        if id % 2 == 0 {
-            document.insert("s", ["x", "y"][(id / 2 % 2) as usize]);
-        }
-        document
-    });
-    insert(db, "c", all.collect()).await;
-    index(db, "c", doc! { "a": 1, "b": -1 }).await;
-    index(db, "c", doc! { "b": -1, "z": 1 }).await;
-    index(db, "c", doc! { "s": 1 }).await;
-    let figures = async |key: &str, query: Document| {
-        let command = doc! { "distinct": "c", "key": key, "query": query };
-        let values = run(db, command.clone()).await.get_array("values").unwrap().len();
-        let (stages, keys, documents) = told(db, &command).await;
-        let name = stages.last().cloned().unwrap();
-        (name, values, keys, documents)
-    };
-    for (key, query, values, most) in [
-        ("a", doc! {}, 7, 40),
-        ("b", doc! {}, 3, 20),
-        ("a", doc! { "a": { "$gt": 2 } }, 4, 25),
-        ("b", doc! { "a": 1 }, 3, 20),
-        ("b", doc! { "a": { "$gte": 5 } }, 3, 40),
-        ("a", doc! { "a": { "$in": [1, 3] } }, 2, 15),
-        ("z", doc! { "b": 1 }, 1000, 1010),
-    ] {
-        let (stage, found, keys, documents) = figures(key, query.clone()).await;
-        assert_eq!(
-            (stage.as_str(), found, documents),
-            ("DISTINCT_SCAN", values, 0),
-            "{key} {query}"
-        );
-        assert!(keys <= most, "{key} {query}: {keys}");
-    }
-    // What is missing is at the same place as null: a server gives null for it, wherever it is in the index.
-    let (_, found, _, documents) = figures("s", doc! { "s": { "$gt": "" } }).await;
-    assert_eq!((found, documents), (2, 0));
-    // Without the document around it a field is missing all the same.
-    index(db, "c", doc! { "n.x": 1 }).await;
-    let n = |id: i32, n: Bson| doc! { "_id": id, "n": n };
-    let some = [doc! { "x": 1 }, doc! { "x": 2 }, doc! {}].map(Bson::Document);
-    let some = (5_000..).zip(some).map(|(id, own)| n(id, own));
-    insert(db, "c", some.chain([n(6_000, Bson::Int32(5))]).collect()).await;
-    let (stage, found, _, documents) = figures("n.x", doc! {}).await;
-    let with_null = usize::from(db.backend_name() == "mongodb");
-    assert_eq!(
-        (stage.as_str(), found, documents),
-        ("DISTINCT_SCAN", 2 + with_null, 0)
-    );
-    // What other fields ask is asked of documents.
-    let (_, found, _, documents) = figures("a", doc! { "z": { "$lt": 100 } }).await;
-    assert_eq!(found, 7);
-    assert!(documents > 0);
-    // A null behind what is missing, and numbers of which the first stands for all.
-    insert(db, "d", (0..20).map(|id| doc! { "_id": id }).collect()).await;
-    let v = |id: i32, v: Bson| doc! { "_id": id, "v": v };
-    insert(
-        db,
-        "d",
-        vec![
-            v(90, Bson::Double(2.0)),
-            v(91, Bson::Int32(2)),
-            v(92, Bson::Int64(2)),
-            v(93, Bson::Null),
-        ],
-    )
-    .await;
-    index(db, "d", doc! { "v": 1 }).await;
-    for query in [doc! {}, doc! { "v": { "$in": [Bson::Null, Bson::Int32(2)] } }] {
-        let reply = run(db, doc! { "distinct": "d", "key": "v", "query": query.clone() }).await;
-        assert_eq!(
-            format!("{:?}", reply.get_array("values").unwrap()),
-            format!("{:?}", [Bson::Null, Bson::Double(2.0)]),
-            "{query}"
-        );
-    }
-    // In transactions, with what they changed.
-    let tx = db.begin().await.unwrap();
-    let raw = tx.raw_collection("c");
-    raw.update_many(doc! { "a": 3 }, doc! { "$set": { "a": 33 } })
-        .await
-        .unwrap();
-    raw.delete_many(doc! { "a": 4 }).await.unwrap();
-    let mut values = raw.distinct("a").await.unwrap();
-    values.retain(|value| *value != Bson::Null);
-    assert_eq!(values, [0, 1, 2, 5, 6, 33].map(Bson::Int32));
-    tx.abort().await;
-}
-
-async fn groups_of_nothing_but_a_value_leap_too(db: &Db) {
-    let all = (0..2_000).map(|id| {
-        let mut document = doc! { "_id": id, "a": id % 7, "n": { "x": id % 5 }, "k": id % 2 };
-        match id % 3 {
-            0 => document.insert("s", ["x", "y"][(id / 3 % 2) as usize]),
-            1 if id > 1_000 => document.insert("s", Bson::Null),
-            _ => None,
-        };
-        document
-    });
-    insert(db, "c", all.collect()).await;
-    for key in [doc! { "a": 1, "s": 1 }, doc! { "n.x": -1 }, doc! { "s": 1 }] {
-        index(db, "c", key).await;
-    }
-    let by = async |path: &str, before: Vec<Document>| {
-        let group = doc! { "$group": { "_id": format!("${path}") } };
-        let stages: Vec<Document> = before.into_iter().chain([group]).collect();
-        let command = doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
-        let found = batch(&run(db, command.clone()).await);
-        let mut found: Vec<String> = found
-            .iter()
-            .map(|group| group.get("_id").unwrap().to_string())
-            .collect();
-        found.sort();
-        let (stages, keys, _) = told(db, &command).await;
-        (found, stages.last().cloned().unwrap(), keys)
-    };
-    let bound = |field: &str, condition: Document| vec![doc! { "$match": { field: condition } }];
-    let (found, stage, keys) = by("a", vec![]).await;
-    assert_eq!((found.len(), stage.as_str()), (7, "DISTINCT_SCAN"));
-    assert!(keys < 50, "{keys}");
-    let (found, stage, keys) = by("n.x", bound("n.x", doc! { "$gt": 1 })).await;
-    assert_eq!((found.len(), stage.as_str()), (3, "DISTINCT_SCAN"));
-    assert!(keys < 20, "{keys}");
-    // What is missing and what is null are one group.
-    let (found, _, _) = by("s", vec![]).await;
-    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
-    let (found, _, keys) = by("s", bound("a", doc! { "$eq": 3 })).await;
-    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
-    assert!(keys < 300, "{keys}");
-    // What another field says is asked of documents.
-    let (found, stage, _) = by("a", bound("k", doc! { "$eq": 1 })).await;
-    assert_eq!(found.len(), 7);
-    assert_ne!(stage, "DISTINCT_SCAN");
-    // Arrays are not groups of their elements.
-    insert(db, "c", vec![doc! { "_id": 9_000, "a": [1, 2] }]).await;
-    let (found, stage, _) = by("a", vec![]).await;
-    assert_eq!(found.len(), 8);
-    assert_ne!(stage, "DISTINCT_SCAN");
-    // A sparse index does not know what is missing.
-    run(db, doc! { "dropIndexes": "c", "index": "s_1" }).await;
-    run(
-        db,
-        doc! { "createIndexes": "c", "indexes": [{ "key": { "s": 1 }, "name": "sparse", "sparse": true }] },
-    )
-    .await;
-    let (found, _, _) = by("s", vec![]).await;
-    assert_eq!(found, ["\"x\"", "\"y\"", "null"]);
-    let values = run(
-        db,
-        doc! { "distinct": "c", "key": "s", "query": { "s": { "$gte": "" } } },
-    )
-    .await;
-    assert_eq!(values.get_array("values").unwrap().len(), 2);
 }

@@ -117,6 +117,7 @@ mod differences_targets;
 mod differences_values;
 mod differences_values_more;
 mod differences_writes;
+mod distinct_scans;
 mod driver_parts;
 mod embedded;
 mod encrypted_fields;

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
-use odm_tests::command::{batch, figure, ids, insert, run};
+use odm_tests::command::{batch, figure, ids, index, insert, run};
 
 crate::on_every_backend! {
     what_one_element_satisfies_bounds_together,
@@ -11,20 +11,6 @@ crate::on_every_backend! {
     nested_arrays_are_told_apart,
     the_paths_of_arrays_are_shown,
     what_is_in_the_bounds_is_what_matches,
-}
-
-async fn index(db: &Db, key: Document) -> String {
-    let name: Vec<String> = key
-        .iter()
-        .map(|(path, order)| format!("{path}_{order}"))
-        .collect();
-    let name = name.join("_");
-    run(
-        db,
-        doc! { "createIndexes": "c", "indexes": [{ "key": key, "name": &name }] },
-    )
-    .await;
-    name
 }
 
 fn scan(stage: &Document) -> Option<&Document> {
@@ -82,9 +68,9 @@ async fn orders(db: &Db) {
 
 async fn what_one_element_satisfies_bounds_together(db: &Db) {
     orders(db).await;
-    let x = index(db, doc! { "o.x": 1 }).await;
-    let xy = index(db, doc! { "o.x": 1, "o.y": 1 }).await;
-    let kx = index(db, doc! { "k": 1, "o.x": -1 }).await;
+    let x = index(db, "c", doc! { "o.x": 1 }).await;
+    let xy = index(db, "c", doc! { "o.x": 1, "o.y": 1 }).await;
+    let kx = index(db, "c", doc! { "k": 1, "o.x": -1 }).await;
     let some = doc! { "$gte": 2, "$lt": 4 };
     let one = |condition: Document| doc! { "o": { "$elemMatch": condition } };
     assert_eq!(bounds(db, one(doc! { "x": some.clone() }), &x).await, ["[2, 4)"]);
@@ -117,7 +103,7 @@ fn with(mut filter: Document, more: Document) -> Document {
 
 async fn arrays_inside_of_elements_part_the_bounds(db: &Db) {
     orders(db).await;
-    let x = index(db, doc! { "o.x": 1 }).await;
+    let x = index(db, "c", doc! { "o.x": 1 }).await;
     let filter = doc! { "o": { "$elemMatch": { "x": { "$gte": 20, "$lt": 30 } } } };
     assert_eq!(bounds(db, filter.clone(), &x).await, ["[20, 30)"]);
     insert(db, "c", vec![doc! { "_id": 1000, "o": [{ "x": [10, 40] }] }]).await;
@@ -134,7 +120,7 @@ async fn fields_beside_an_array_keep_their_bounds(db: &Db) {
     let all = (0..200)
         .map(|id| doc! { "_id": id, "p": { "a": [id % 7, id % 5], "b": id % 3, "c": { "d": id % 4 } } });
     insert(db, "c", all.collect()).await;
-    let ab = index(db, doc! { "p.a": 1, "p.b": 1 }).await;
+    let ab = index(db, "c", doc! { "p.a": 1, "p.b": 1 }).await;
     let filter = doc! { "p.a": 3, "p.b": { "$gte": 1, "$lt": 2 } };
     assert_eq!(bounds(db, filter.clone(), &ab).await, ["[3, 3]", "[1, 2)"]);
     let found = run(
@@ -159,7 +145,7 @@ async fn nested_arrays_are_told_apart(db: &Db) {
     let all = (0..100)
         .map(|id| doc! { "_id": id, "a": [{ "b": [{ "x": id, "y": id % 3 }, { "x": id + 50, "y": 5 }] }] });
     insert(db, "c", all.collect()).await;
-    let xy = index(db, doc! { "a.b.x": 1, "a.b.y": 1 }).await;
+    let xy = index(db, "c", doc! { "a.b.x": 1, "a.b.y": 1 }).await;
     let range = doc! { "$gte": 60, "$lt": 62 };
     let inner = doc! { "a.b": { "$elemMatch": { "x": range.clone(), "y": 5 } } };
     assert_eq!(bounds(db, inner.clone(), &xy).await, ["[60, 62)", "[5, 5]"]);
@@ -183,8 +169,8 @@ async fn nested_arrays_are_told_apart(db: &Db) {
 
 async fn the_paths_of_arrays_are_shown(db: &Db) {
     orders(db).await;
-    let xy = index(db, doc! { "o.x": 1, "k": 1 }).await;
-    let deep = index(db, doc! { "a.b.c": 1 }).await;
+    let xy = index(db, "c", doc! { "o.x": 1, "k": 1 }).await;
+    let deep = index(db, "c", doc! { "a.b.c": 1 }).await;
     let paths = async |hint: &str| {
         let (scan, _) = shown(db, doc! {}, hint).await;
         let is_multikey = scan.get_bool("isMultiKey").unwrap();
@@ -207,7 +193,7 @@ async fn the_paths_of_arrays_are_shown(db: &Db) {
     assert_eq!(paths(&deep).await, (true, doc! { "a.b.c": ["a", "a.b.c"] }));
     // An index that is built later finds them.
     insert(db, "c", vec![doc! { "_id": 1, "a": [{ "b": [1] }] }]).await;
-    let later = index(db, doc! { "a.b": 1 }).await;
+    let later = index(db, "c", doc! { "a.b": 1 }).await;
     assert_eq!(paths(&later).await, (true, doc! { "a.b": ["a", "a.b"] }));
 }
 
@@ -235,9 +221,9 @@ async fn what_is_in_the_bounds_is_what_matches(db: &Db) {
     });
     insert(db, "c", all.collect()).await;
     let names = [
-        index(db, doc! { "o.x": 1 }).await,
-        index(db, doc! { "o.x": 1, "o.y": -1 }).await,
-        index(db, doc! { "o.y": 1, "o.x.y": 1 }).await,
+        index(db, "c", doc! { "o.x": 1 }).await,
+        index(db, "c", doc! { "o.x": 1, "o.y": -1 }).await,
+        index(db, "c", doc! { "o.y": 1, "o.x.y": 1 }).await,
     ];
     let conditions = [
         doc! { "x": { "$gte": 1, "$lt": 4 } },

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
-use odm_tests::command::{batch, figure, ids, insert, run, stages};
+use odm_tests::command::{batch, ids, insert, run, told};
 
 crate::on_every_backend! {
     values_before_the_order_have_a_scan_each,
@@ -33,25 +33,6 @@ async fn many(db: &Db) {
         index("t", doc! { "t": 1, "b": 1 }),
     ];
     run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
-}
-
-struct Told {
-    stages: Vec<String>,
-    keys: i32,
-    documents: i32,
-}
-
-async fn explain(db: &Db, command: &Document) -> Told {
-    let explain = doc! { "explain": command.clone(), "verbosity": "executionStats" };
-    let reply = run(db, explain).await;
-    let planner = reply.get_document("queryPlanner").expect("a planner");
-    let figures = reply.get_document("executionStats").expect("figures");
-    let figure = |name| i32::try_from(figure(figures, name)).expect("a small count");
-    Told {
-        stages: stages(planner.get_document("winningPlan").expect("a plan")),
-        keys: figure("totalKeysExamined"),
-        documents: figure("totalDocsExamined"),
-    }
 }
 
 fn find(filter: Document, sort: Document, limit: i32) -> Document {
@@ -88,7 +69,7 @@ async fn check_merged(db: &Db, filter: &Document, matches: impl Fn(i32) -> bool 
             let most = if limit == 0 { usize::MAX } else { limit as usize };
             let expected = expected(matches, direction < 0, most);
             assert_eq!(places(db, command.clone()).await, expected, "{command}");
-            let stages = explain(db, &command).await.stages;
+            let stages = told(db, &command).await.stages;
             let has = |name: &str| stages.iter().any(|stage| stage == name);
             assert!(has("SORT_MERGE") && !has("SORT"), "{stages:?}: {command}");
         }
@@ -141,7 +122,7 @@ async fn figures_are_those_of_the_server(db: &Db) {
         (doc! { "a": null }, 1, 10, 0, 0),
     ] {
         let command = find(filter, doc! { "b": direction }, limit);
-        let told = explain(db, &command).await;
+        let told = told(db, &command).await;
         assert_eq!((told.keys, told.documents), (keys, documents), "{command}");
     }
 }
@@ -249,7 +230,7 @@ async fn pages_by_place_read_no_more_than_the_page(db: &Db) {
         ));
         // The server reads every page up to the place again.
         if db.backend_name() != "mongodb" {
-            let told = explain(db, &command).await;
+            let told = told(db, &command).await;
             assert!(told.documents <= 20, "{} documents: {command}", told.documents);
         }
     }
@@ -294,7 +275,7 @@ async fn too_many_values_are_sorted(db: &Db) {
     let values: Vec<i32> = (0..300).collect();
     let command = find(doc! { "a": { "$in": values } }, doc! { "b": 1 }, 10);
     assert_eq!(places(db, command.clone()).await, expected(|_| true, false, 10));
-    let told = explain(db, &command).await;
+    let told = told(db, &command).await;
     assert!(
         !told.stages.contains(&"SORT_MERGE".to_owned()),
         "{:?}",
