@@ -1,14 +1,16 @@
 //! The paths at which documents are looked at.
 
-/// What is asked of documents, where it is no more than what they have at some paths.
+/// What is asked of documents, where that is no more than what they have at some paths, or not asked of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Sorted, distinct.
     paths: Vec<String>,
+    /// Whether the documents are asked for as they are.
+    is_whole: bool,
     /// Whether a document around a field is asked for, be the field missing.
     has_around: bool,
     /// Where it only matters which values there are.
-    values: Option<Values>,
+    values: Option<(String, Values)>,
 }
 
 /// Which of the values at a path are asked for.
@@ -18,6 +20,8 @@ pub(crate) enum Values {
     There,
     /// The same, and whether one is missing.
     OrMissing,
+    /// The first document of each; what is missing is null.
+    First,
 }
 
 impl Needs {
@@ -25,19 +29,41 @@ impl Needs {
     pub(crate) fn of_values(path: &str, values: Values) -> Needs {
         Needs {
             paths: vec![path.to_owned()],
-            has_around: false,
-            values: Some(values),
+            values: Some((path.to_owned(), values)),
+            ..Needs::default()
         }
     }
 
-    /// The same of each document.
-    pub(crate) fn of_each(self) -> Needs {
-        Needs { values: None, ..self }
+    /// All of documents.
+    pub(crate) fn whole() -> Needs {
+        Needs {
+            is_whole: true,
+            ..Needs::default()
+        }
+    }
+
+    /// The same of the first document of each value at a path.
+    pub(crate) fn of_first(self, path: &str) -> Needs {
+        Needs {
+            values: Some((path.to_owned(), Values::First)),
+            ..self
+        }
+    }
+
+    /// The same of each document; `None` where that is all.
+    pub(crate) fn of_each(self) -> Option<Needs> {
+        (!self.is_whole).then_some(Needs { values: None, ..self })
     }
 
     /// The path at which it only matters which values there are.
     pub(crate) fn values(&self) -> Option<(&str, Values)> {
-        Some((self.paths.first()?, self.values?))
+        let (path, values) = self.values.as_ref()?;
+        Some((path, *values))
+    }
+
+    /// Whether there is more to it than the paths.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Adds the value at a dotted path, whole.

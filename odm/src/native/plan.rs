@@ -114,6 +114,8 @@ pub(crate) struct Plan {
     pub(crate) asked: Option<Arc<Matcher>>,
     /// What makes documents of keys, where these have all that is asked for.
     pub(crate) cover: Option<Arc<Cover>>,
+    /// How its scan passes over documents of the same value, where one of each is enough.
+    pub(crate) leap: Option<Arc<Leap>>,
 }
 
 /// A plan, and those that did worse in a trial.
@@ -405,6 +407,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            leap: None,
         }
     }
 
@@ -425,6 +428,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            leap: None,
         }
     }
 }

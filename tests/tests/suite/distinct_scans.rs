@@ -1,13 +1,15 @@
 //! Which values there are: scans that leap from one to the next.
 
 use odm::Db;
-use odm::bson::{Bson, Document, doc};
+use odm::bson::{Bson, DateTime, Document, doc};
 use odm_tests::command::{Told, batch, index, insert, run, told};
 
 crate::on_every_backend! {
     distinct_values_are_those_of_the_documents,
     scans_leap_from_one_value_to_the_next,
     groups_of_nothing_but_a_value_leap_too,
+    the_first_of_each_group_is_found_without_the_others,
+    firsts_are_those_of_all_documents,
 }
 
 const DOCUMENTS: i32 = 200;
@@ -238,4 +240,143 @@ async fn groups_of_nothing_but_a_value_leap_too(db: &Db) {
     )
     .await;
     assert_eq!(values.get_array("values").unwrap().len(), 2);
+}
+
+/// The answer of stages, sorted by `_id`, and how it was found.
+async fn grouped(db: &Db, stages: Vec<Document>) -> (Vec<Document>, Told) {
+    let command = doc! { "aggregate": "c", "pipeline": &stages, "cursor": {} };
+    let told = told(db, &command).await;
+    let ordered: Vec<Document> = stages
+        .into_iter()
+        .chain([doc! { "$sort": { "_id": 1 } }])
+        .collect();
+    let command = doc! { "aggregate": "c", "pipeline": ordered, "cursor": {} };
+    (batch(&run(db, command).await), told)
+}
+
+async fn the_first_of_each_group_is_found_without_the_others(db: &Db) {
+    let all = (0..3_000).map(|id| {
+        let mut document = doc! { "_id": id, "device": id % 6, "at": id / 6, "value": id * 2 };
+        match id % 6 {
+            4 => document.insert("device", Bson::Null),
+            5 => document.remove("device"),
+            _ => None,
+        };
+        document
+    });
+    insert(db, "c", all.collect()).await;
+    index(db, "c", doc! { "device": 1, "at": 1 }).await;
+    let latest = doc! { "$group": { "_id": "$device", "value": { "$first": "$value" } } };
+    let order = doc! { "$sort": { "device": -1, "at": -1 } };
+    let values =
+        |found: &[Document]| -> Vec<i32> { found.iter().map(|own| own.get_i32("value").unwrap()).collect() };
+    let (found, told) = grouped(db, vec![order.clone(), latest.clone()]).await;
+    // What is missing is null: the last one without a device.
+    let [first, rest @ ..] = values(&found).try_into().unwrap_or([0; 5]);
+    assert!([5_996, 5_998].contains(&first), "{first}");
+    assert_eq!(rest, [5_988, 5_990, 5_992, 5_994]);
+    assert_eq!(told.stages, ["FETCH", "DISTINCT_SCAN"]);
+    assert!(told.keys < 40 && told.documents <= 6, "{told:?}");
+    // Forward, with a part of the index, and with whole documents.
+    let oldest = doc! { "$group": { "_id": { "own": "$device" }, "all": { "$first": "$$ROOT" } } };
+    let stages = vec![
+        doc! { "$match": { "device": { "$in": [1, 3] }, "at": { "$gte": 100 } } },
+        doc! { "$sort": { "device": 1, "at": 1 } },
+        oldest,
+    ];
+    let (found, told) = grouped(db, stages).await;
+    let ids: Vec<i32> = found
+        .iter()
+        .map(|own| own.get_document("all").unwrap().get_i32("_id").unwrap())
+        .collect();
+    assert_eq!(ids, [601, 603]);
+    assert!(told.documents <= 1_000);
+    // With nothing but what keys have.
+    let stages = vec![
+        doc! { "$match": { "device": { "$gt": 1 } } },
+        doc! { "$sort": { "device": 1, "at": 1 } },
+        doc! { "$group": { "_id": "$device", "at": { "$first": "$at" }, "next": { "$first": { "$add": ["$at", 1] } } } },
+    ];
+    let (found, told) = grouped(db, stages).await;
+    let expected: Vec<Document> = (2..4)
+        .map(|device| doc! { "_id": device, "at": 0, "next": 1 })
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(told.stages, ["PROJECTION_COVERED", "DISTINCT_SCAN"]);
+    assert!(told.keys < 20 && told.documents == 0, "{told:?}");
+    // What asks for more than the first, or of other fields, sees all.
+    let last = doc! { "$group": { "_id": "$device", "value": { "$last": "$value" } } };
+    for stages in [
+        vec![order.clone(), last],
+        vec![
+            doc! { "$match": { "value": { "$gte": 0 } } },
+            order.clone(),
+            latest.clone(),
+        ],
+        vec![order, doc! { "$limit": 2_900 }, latest.clone()],
+        vec![doc! { "$sort": { "at": 1, "device": 1 } }, latest],
+    ] {
+        let (found, told) = grouped(db, stages.clone()).await;
+        assert_eq!(found.len(), 5, "{stages:?}");
+        assert_ne!(told.stages.last().unwrap(), "DISTINCT_SCAN", "{stages:?}");
+        assert!(told.documents >= 2_900, "{told:?}");
+    }
+}
+
+async fn firsts_are_those_of_all_documents(db: &Db) {
+    let values = [
+        Bson::Int32(1),
+        Bson::Int32(2),
+        Bson::String("x".to_owned()),
+        Bson::Null,
+        Bson::Boolean(true),
+        Bson::Document(doc! { "k": 1 }),
+        Bson::Double(f64::NAN),
+        Bson::DateTime(DateTime::from_millis(0)),
+    ];
+    let all = (0..400_usize).map(|id| {
+        let mut document = doc! { "_id": id as i32, "n": { "x": (id * 7 % 5) as i32 } };
+        if id % 9 != 0 {
+            document.insert("a", values[id * 5 % values.len()].clone());
+        }
+        document.insert("b", (id * 11 % 13) as i32);
+        document
+    });
+    let all: Vec<Document> = all.collect();
+    insert(db, "c", all).await;
+    for key in [
+        doc! { "a": 1, "b": -1, "_id": 1 },
+        doc! { "n.x": 1, "a": 1, "_id": 1 },
+    ] {
+        index(db, "c", key).await;
+    }
+    let orders = [
+        doc! { "a": 1, "b": -1, "_id": 1 },
+        doc! { "a": -1, "b": 1, "_id": -1 },
+        doc! { "n.x": 1, "a": 1, "_id": 1 },
+        doc! { "n.x": -1, "a": -1, "_id": -1 },
+    ];
+    for order in orders {
+        for path in ["$a", "$n.x"] {
+            for filter in [
+                doc! {},
+                doc! { "a": { "$gte": 1 } },
+                doc! { "n.x": 3 },
+                doc! { "a": { "$in": [Bson::Null, Bson::Int32(2)] } },
+            ] {
+                let group = doc! { "$group": {
+                    "_id": path, "id": { "$first": "$_id" }, "b": { "$first": "$b" }, "x": { "$first": "$n.x" },
+                } };
+                let head = [doc! { "$match": filter }, doc! { "$sort": order.clone() }];
+                let by_index: Vec<Document> = head.iter().cloned().chain([group.clone()]).collect();
+                // A stage between them has all documents read.
+                let between = doc! { "$set": { "between": { "$add": ["$b", 1] } } };
+                let by_all = head.into_iter().chain([between, group]).collect();
+                let (found, _) = grouped(db, by_index.clone()).await;
+                let (expected, _) = grouped(db, by_all).await;
+                assert!(!found.is_empty());
+                assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{by_index:?}");
+            }
+        }
+    }
 }

@@ -313,6 +313,17 @@ impl Pipeline {
         if let Some(path) = self.group_at(position).and_then(Group::only_path) {
             return Some(Needs::of_values(&path, Values::OrMissing));
         }
+        if let Some((path, group)) = self
+            .group_at(position)
+            .and_then(|own| Some((own.first_path()?, own)))
+        {
+            let mut needs = Needs::default();
+            let needs = match group.add_needs(&mut needs) {
+                true => needs,
+                false => Needs::whole(),
+            };
+            return Some(needs.of_first(&path));
+        }
         let mut needs = Needs::default();
         for stage in self.stages.iter().skip(position) {
             let (is_known, is_last) = match stage {

@@ -311,7 +311,7 @@ impl AggregateRequest {
             false => None,
         };
         let needs = match head.skip > 0 || head.limit > 0 {
-            true => needs.map(Needs::of_each),
+            true => needs.and_then(Needs::of_each),
             false => needs,
         };
         let part = Part {

@@ -89,6 +89,11 @@ impl Scan {
         self.tree
     }
 
+    /// Whether it goes from the end to the start.
+    pub(super) fn is_reverse(&self) -> bool {
+        self.reverse
+    }
+
     /// Leaves out what does not lie behind the key.
     pub(super) fn go_behind(&mut self, key: &[u8]) {
         while let Some(range) = self.ranges.get_mut(self.at) {

@@ -25,6 +25,7 @@ pub(crate) struct Walk {
     /// After so many keys it stops where it passes one over.
     pub(super) most_keys: u64,
     cover: Option<Arc<Cover>>,
+    leap: Option<Arc<Leap>>,
     made: Made,
 }
 
@@ -72,6 +73,7 @@ impl Walk {
             examined: Examined::default(),
             most_keys: u64::MAX,
             cover: plan.cover.clone(),
+            leap: plan.leap.clone(),
             made: Made::default(),
         }
     }
@@ -131,7 +133,7 @@ impl Walk {
                     *after = last.or(*after);
                     stopped
                 }
-                Part::Index(scan) => match found.cover.and_then(Cover::leap) {
+                Part::Index(scan) => match &self.leap {
                     Some(leap) => found.leap(scan, leap)?,
                     None => scan.go_on(read, &mut |entry, record| {
                         let flow = found.key()?;
@@ -299,7 +301,11 @@ impl Finding<'_> {
             if !is_enough {
                 return Ok(stopped);
             }
-            scan.go_behind(&[last.as_slice(), &[key::AFTER]].concat());
+            if !scan.is_reverse() {
+                last.push(key::AFTER);
+            }
+            scan.go_behind(&last);
+            last.clear();
             same = 0;
         }
     }

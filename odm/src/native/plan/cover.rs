@@ -7,9 +7,9 @@ use super::super::document::doc::framed;
 use super::super::document::{Doc, Kind, Owned};
 use super::super::index::{IndexDefinition, IndexField};
 use super::super::key;
-use super::super::key::types::{Kept, Values};
+use super::super::key::types::{self, Kept};
 use super::super::matcher::ast::{Node, Predicate, TypeSet};
-use super::super::needs::{self, Needs};
+use super::super::needs::{Needs, Values};
 use super::interval::Intervals;
 use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
 
@@ -20,8 +20,6 @@ pub(crate) struct Cover {
     fields: Vec<Field>,
     /// What the documents hold, in the order of the keys.
     parts: Vec<Part>,
-    /// How a scan passes over what has the values of another, where these are all that is asked for.
-    leap: Option<Leap>,
 }
 
 #[derive(Debug)]
@@ -56,8 +54,8 @@ impl Made {
 }
 
 impl Plan {
-    /// The plan with documents made of keys, where those of its index have what is asked of documents, and the server
-    /// reads none either.
+    /// The plan for what is asked of documents: with documents made of keys, where those of its index have that, and the
+    /// server reads none either; with leaps, where not each is asked for.
     pub(crate) fn covering(mut self, request: &PlanRequest<'_>) -> Plan {
         let Some(needs) = request.needs.filter(|_| !self.by_id && self.text.is_none()) else {
             return self;
@@ -65,36 +63,35 @@ impl Plan {
         let Some(view) = only_index(&self.access).and_then(|index| request.indexes.get(index)) else {
             return self;
         };
+        if !view.definition.keeps_values() || view.is_multikey() {
+            return self;
+        }
         let sort = request.sort.filter(|_| !self.sorted);
         let mut all = needs.clone();
-        if view.definition.keeps_values()
-            && !view.is_multikey()
+        if !needs.is_whole()
             && sort.is_none_or(|sort| sort.add_needs(&mut all))
             && add_filter(request.matcher.root(), &mut all)
         {
-            let cover = Cover::of(view.definition, &all).map(|cover| Cover {
-                leap: self.leap(request, needs),
-                ..cover
-            });
-            self.cover = cover.map(Into::into);
+            self.cover = Cover::of(view.definition, &all).map(Into::into);
         }
+        self.leap = self.leap(request, needs).map(Into::into);
         self
     }
 
     /// How its scan leaps from one value to the next; `None` where each document is asked for, or where it does not.
     fn leap(&self, request: &PlanRequest<'_>, needs: &Needs) -> Option<Leap> {
-        let (path, _) = needs.values()?;
-        let Access::Index {
-            index,
-            reverse: false,
-            ..
-        } = &self.access
-        else {
+        let (path, values) = needs.values()?;
+        let Access::Index { index, reverse, .. } = &self.access else {
             return None;
         };
         let view = request.indexes.get(*index)?;
-        // Of values that are equal by a collation the first of the collection stands for all.
-        if !self.exact || self.repeats || view.is_foreign_to(request) {
+        // Which document is the first goes by the order; of values that are equal by a collation the first of the collection
+        // stands for all.
+        let is_able = match values {
+            Values::First => self.sorted,
+            Values::There | Values::OrMissing => self.cover.is_some() && !reverse,
+        };
+        if !is_able || !self.exact || self.repeats || view.is_foreign_to(request) {
             return None;
         }
         let keys = &view.definition.keys;
@@ -102,6 +99,7 @@ impl Plan {
         let descending = keys.iter().take(place + 1).map(IndexField::is_descending);
         Some(Leap {
             descending: descending.collect(),
+            tells_null: values == Values::First,
         })
     }
 
@@ -109,12 +107,14 @@ impl Plan {
     /// where no index has them all.
     pub(super) fn of_values(request: &PlanRequest<'_>) -> Option<Plan> {
         let (path, values) = request.needs?.values()?;
+        if values == Values::First {
+            return None;
+        }
         let has_all = |view: &IndexView<'_>| {
             let definition = view.definition;
             let begins = definition.keys.first().is_some_and(|key| key.path == path);
             // What has no field of a sparse index has no value.
-            let is_sparse =
-                definition.sparse && (values == needs::Values::OrMissing || definition.keys.len() > 1);
+            let is_sparse = definition.sparse && (values == Values::OrMissing || definition.keys.len() > 1);
             let is_whole = definition.partial.is_none() && !is_sparse;
             let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
             begins && is_whole && is_usable && definition.keeps_values() && !view.is_foreign_to(request)
@@ -147,6 +147,8 @@ impl Plan {
 pub(crate) struct Leap {
     /// Whether the fields up to the one that is asked for are kept in descending order.
     descending: Vec<bool>,
+    /// Whether what is missing is the same as null.
+    tells_null: bool,
 }
 
 impl Leap {
@@ -163,7 +165,7 @@ impl Leap {
             at += length;
         }
         // What is missing has the same key.
-        (!is_null).then(|| key.get(..at)).flatten()
+        (self.tells_null || !is_null).then(|| key.get(..at)).flatten()
     }
 }
 
@@ -247,11 +249,6 @@ fn is_kept(value: &Owned) -> bool {
 }
 
 impl Cover {
-    /// How a scan leaps from one value to the next, if each document is not asked for.
-    pub(crate) fn leap(&self) -> Option<&Leap> {
-        self.leap.as_ref()
-    }
-
     /// Of an index that keeps values; `None` where its keys do not have all that is needed.
     fn of(definition: &IndexDefinition, needs: &Needs) -> Option<Cover> {
         let keys = &definition.keys;
@@ -262,7 +259,6 @@ impl Cover {
         let mut cover = Cover {
             fields: Vec::with_capacity(keys.len()),
             parts: Vec::new(),
-            leap: None,
         };
         for (position, key) in keys.iter().enumerate() {
             let is_needed = needs.has(&key.path);
@@ -290,7 +286,7 @@ impl Cover {
     pub(crate) fn make(&self, key: &[u8], types: &[u8], made: &mut Made) -> bool {
         made.elements.clear();
         made.ends.clear();
-        let mut values = Values::new(key, types);
+        let mut values = types::Values::new(key, types);
         for field in &self.fields {
             match (values.next(field.descending), &field.name) {
                 (Kept::Unknown, _) => return false,

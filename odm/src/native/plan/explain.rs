@@ -92,17 +92,7 @@ impl Plan {
                 document(fields)
             }
             access if self.cover.is_some() => {
-                let mut stage = match access {
-                    Access::Index {
-                        index,
-                        reverse,
-                        bounds,
-                        ..
-                    } if self.cover.as_ref().is_some_and(|cover| cover.leap().is_some()) => {
-                        scan("DISTINCT_SCAN", &request.indexes[*index], *reverse, bounds)
-                    }
-                    access => stage(access, request),
-                };
+                let mut stage = self.looked(access, request);
                 if !self.exact
                     && let Owned::Document(fields) = &mut stage
                 {
@@ -115,9 +105,22 @@ impl Plan {
                 if !self.exact {
                     fields.push(("filter", filter.clone()));
                 }
-                fields.push(("inputStage", stage(access, request)));
+                fields.push(("inputStage", self.looked(access, request)));
                 document(fields)
             }
+        }
+    }
+
+    /// The stage that looks into indexes.
+    fn looked(&self, access: &Access, request: &PlanRequest<'_>) -> Owned {
+        match access {
+            Access::Index {
+                index,
+                reverse,
+                bounds,
+                ..
+            } if self.leap.is_some() => scan("DISTINCT_SCAN", &request.indexes[*index], *reverse, bounds),
+            access => stage(access, request),
         }
     }
 }

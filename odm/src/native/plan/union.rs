@@ -73,6 +73,7 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
         text: None,
         asked: None,
         cover: None,
+        leap: None,
     }))
 }
 

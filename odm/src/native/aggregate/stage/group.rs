@@ -113,9 +113,21 @@ impl Group {
 
     /// The path whose values are the groups, if nothing else is asked for.
     pub(crate) fn only_path(&self) -> Option<String> {
+        self.accumulators.is_empty().then(|| self.path()).flatten()
+    }
+
+    /// The path whose values are the groups, if nothing is asked for but what is first in them.
+    pub(crate) fn first_path(&self) -> Option<String> {
+        let mut accumulators = self.accumulators.iter();
+        let is_first = accumulators.all(|(_, accumulator)| accumulator.is_first());
+        is_first.then(|| self.path()).flatten()
+    }
+
+    /// The path whose values are the groups.
+    fn path(&self) -> Option<String> {
         match &self.by {
-            By::Value(value) if self.accumulators.is_empty() => value.as_path(),
-            _ => None,
+            By::Value(value) | By::Field(_, value) => value.as_path(),
+            By::Boundaries { .. } => None,
         }
     }
 

@@ -90,6 +90,11 @@ impl Accumulator {
         }
     }
 
+    /// Whether nothing but the first document of a group is of use to it.
+    pub(in super::super) fn is_first(&self) -> bool {
+        matches!(self.operator, Operator::First)
+    }
+
     /// Compares the strings of its order by the collation.
     pub(in super::super) fn collate(&mut self, collation: &Collation) {
         if let Operator::Ranked { order, .. } = &mut self.operator {
