@@ -11,6 +11,7 @@ crate::on_every_backend! {
     nested_arrays_are_told_apart,
     the_paths_of_arrays_are_shown,
     what_is_in_the_bounds_is_what_matches,
+    elements_without_the_fields_have_no_key_in_a_sparse_index,
 }
 
 fn scan(stage: &Document) -> Option<&Document> {
@@ -254,4 +255,51 @@ async fn what_is_in_the_bounds_is_what_matches(db: &Db) {
             }
         }
     }
+}
+
+async fn elements_without_the_fields_have_no_key_in_a_sparse_index(db: &Db) {
+    let o = |id: i32, elements: Vec<Document>| doc! { "_id": id, "o": elements };
+    let all = vec![
+        o(1, vec![doc! { "x": 3, "y": 5 }, doc! {}]),
+        o(2, vec![doc! { "x": 3, "y": 5 }]),
+        o(3, vec![doc! { "x": Bson::Null, "y": 1 }, doc! { "x": 3 }]),
+        o(4, vec![doc! { "y": 5 }, doc! { "z": 1 }]),
+    ];
+    insert(db, "c", all).await;
+    let sparse = async |key: Document, name: &str| {
+        let index = doc! { "key": key, "name": name, "sparse": true };
+        run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+    };
+    sparse(doc! { "o.x": 1 }, "x").await;
+    sparse(doc! { "o.x": 1, "o.y": 1 }, "xy").await;
+    let none = Bson::Null;
+    for (filter, expected) in [
+        (doc! { "o.x": { "$eq": none.clone(), "$gte": 0 } }, vec![1, 3]),
+        (
+            doc! { "o.x": { "$in": [none.clone(), 9], "$exists": true } },
+            vec![1, 3],
+        ),
+        (
+            doc! { "o": { "$elemMatch": { "x": none.clone() } }, "o.x": 3 },
+            vec![1, 3],
+        ),
+        (doc! { "o.x": none.clone(), "o.y": 5 }, vec![1, 4]),
+        (doc! { "o.x": { "$in": [none.clone(), 7] }, "o.y": 5 }, vec![1, 4]),
+        (
+            doc! { "o.x": { "$ne": 7 }, "o.y": { "$ne": none.clone() } },
+            vec![2],
+        ),
+    ] {
+        let natural = Bson::Document(doc! { "$natural": 1 });
+        for hint in [natural, "xy".into()] {
+            let find =
+                doc! { "find": "c", "filter": filter.clone(), "hint": hint.clone(), "sort": { "_id": 1 } };
+            assert_eq!(ids(&batch(&run(db, find).await)), expected, "{filter} by {hint}");
+        }
+        let find = doc! { "find": "c", "filter": filter.clone(), "sort": { "_id": 1 } };
+        assert_eq!(ids(&batch(&run(db, find).await)), expected, "{filter}");
+    }
+    // By a hint it is all that the index has.
+    let find = doc! { "find": "c", "filter": { "o.x": none }, "hint": "x", "sort": { "_id": 1 } };
+    assert_eq!(ids(&batch(&run(db, find).await)), [1, 3]);
 }

@@ -172,6 +172,11 @@ fn takes_null(predicate: &Predicate) -> bool {
     }
 }
 
+/// Whether a missing value is enough for the predicate. A negation asks for more than one value.
+pub(super) fn takes_missing(predicate: &Predicate) -> bool {
+    !matches!(predicate, Predicate::Not(_)) && !needs_a_value(predicate)
+}
+
 /// Whether the predicate is false of a missing value.
 fn needs_a_value(query: &Predicate) -> bool {
     let matches_missing = |value: &Owned| {

@@ -3,6 +3,7 @@
 use super::super::super::index::Order;
 use super::super::IndexView;
 use super::super::bounds::{Bounds, Place, bounds};
+use super::super::imply;
 use super::super::interval::Intervals;
 use super::Conjunct;
 
@@ -31,6 +32,9 @@ pub(super) fn field_bounds(
         };
         let own = conjuncts.iter().enumerate();
         let own = own.filter(|(_, conjunct)| conjunct.path == key.path && key.order != Order::Text);
+        // An element of an array that has none of its fields has no key in a sparse index.
+        let may_lack = view.definition.sparse && place.multikey;
+        let own = own.filter(|(_, conjunct)| !(may_lack && imply::takes_missing(conjunct.predicate)));
         if !place.multikey {
             let mut all = Bounds {
                 intervals: Intervals::all(),
