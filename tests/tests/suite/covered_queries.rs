@@ -16,6 +16,7 @@ crate::on_every_backend! {
     what_keys_do_not_tell_is_read,
     arrays_are_read,
     batches_and_transactions_see_their_own_state,
+    fields_come_as_they_stand_in_the_index,
 }
 
 const DOCUMENTS: i32 = 200;
@@ -637,4 +638,31 @@ async fn batches_and_transactions_see_their_own_state(db: &Db) {
     tx.abort().await;
     let after: Vec<Document> = read(1000).try_collect().await.unwrap();
     assert_eq!(after, whole);
+}
+
+async fn fields_come_as_they_stand_in_the_index(db: &Db) {
+    let b = |x: Bson| doc! { "y": 2, "x": x };
+    let documents = vec![
+        doc! { "_id": 1, "k": 1, "b": b(Bson::Int32(4)), "c": 3 },
+        // What keys do not tell is read, and comes in the same order.
+        doc! { "_id": 2, "k": 1, "b": b(Bson::Document(doc! { "z": 1 })), "c": 3 },
+    ];
+    insert(db, "c", documents).await;
+    index(db, "c", doc! { "k": 1, "b.x": 1, "c": 1, "b.y": 1 }).await;
+    for (projection, expected) in [
+        (
+            doc! { "c": 1, "b.y": 1, "b.x": 1, "_id": 0 },
+            [
+                doc! { "b": { "x": 4, "y": 2 }, "c": 3 },
+                doc! { "b": { "x": { "z": 1 }, "y": 2 }, "c": 3 },
+            ],
+        ),
+        (
+            doc! { "b.y": 1, "c": 1, "_id": 0 },
+            [doc! { "b": { "y": 2 }, "c": 3 }, doc! { "b": { "y": 2 }, "c": 3 }],
+        ),
+    ] {
+        let find = doc! { "find": "c", "filter": { "k": 1 }, "projection": projection };
+        assert_eq!(batch(&run(db, find).await), expected);
+    }
 }

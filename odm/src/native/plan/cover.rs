@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::super::document::compare::rank;
 use super::super::document::doc::framed;
-use super::super::document::{Doc, Kind, Owned};
+use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::index::{IndexDefinition, IndexField};
 use super::super::key;
 use super::super::key::types::{self, Kept};
@@ -265,15 +265,14 @@ impl Cover {
             let mut names = key.path.split('.');
             let last = names.next_back()?;
             let outer: Vec<&str> = names.collect();
-            if is_needed {
-                add_part(&mut cover.parts, &outer, Part::Field(position))?;
-            }
+            add_part(&mut cover.parts, &outer, Part::Field(position));
             cover.fields.push(Field {
                 descending: key.is_descending(),
                 name: is_needed.then(|| last.to_owned()),
                 is_inner: !outer.is_empty() && needs.has_around(),
             });
         }
+        cover.parts.retain_mut(|part| part.is_needed(&cover.fields));
         let used = cover.fields.iter().rposition(|field| field.name.is_some());
         cover.fields.truncate(used.map_or(0, |last| last + 1));
         // Two fields of which one is in the other are no document.
@@ -311,27 +310,52 @@ impl Cover {
     pub(crate) fn pick(&self, document: &[u8], made: &mut Made) {
         made.document.clear();
         framed(&mut made.document, |out| {
-            for part in &self.parts {
-                let name = match part {
-                    Part::Field(position) => {
-                        self.fields.get(*position).and_then(|field| field.name.as_deref())
-                    }
-                    Part::Document(name, _) => Some(name.as_str()),
-                };
-                if let Some((name, value)) = name.and_then(|name| Some((name, Doc::Raw(document).get(name)?)))
-                {
-                    value.write_element(name.as_bytes(), out);
-                }
-            }
+            self.pick_parts(&self.parts, Doc::Raw(document), out)
         });
+    }
+
+    fn pick_parts(&self, parts: &[Part], document: Doc<'_>, out: &mut Vec<u8>) {
+        for part in parts {
+            match part {
+                Part::Field(position) => {
+                    let name = self.fields.get(*position).and_then(|field| field.name.as_deref());
+                    if let Some((name, value)) = name.and_then(|name| Some((name, document.get(name)?))) {
+                        value.write_element(name.as_bytes(), out);
+                    }
+                }
+                Part::Document(name, inner) => match document.get(name) {
+                    Some(Value::Document(own)) => {
+                        out.push(Kind::Document as u8);
+                        out.extend_from_slice(name.as_bytes());
+                        out.push(0);
+                        framed(out, |out| self.pick_parts(inner, own, out));
+                    }
+                    Some(value) => value.write_element(name.as_bytes(), out),
+                    None => {}
+                },
+            }
+        }
     }
 }
 
-/// Puts a part where it belongs; `None` where a field stands there.
-fn add_part(parts: &mut Vec<Part>, outer: &[&str], part: Part) -> Option<()> {
+impl Part {
+    /// Whether it, or something in it, is asked for; leaves out what is not.
+    fn is_needed(&mut self, fields: &[Field]) -> bool {
+        match self {
+            Part::Field(position) => fields.get(*position).is_some_and(|field| field.name.is_some()),
+            Part::Document(_, inner) => {
+                inner.retain_mut(|part| part.is_needed(fields));
+                !inner.is_empty()
+            }
+        }
+    }
+}
+
+/// Puts a part where it belongs: a document stands where a key is first in it, be that asked for or not.
+fn add_part(parts: &mut Vec<Part>, outer: &[&str], part: Part) {
     let Some((first, rest)) = outer.split_first() else {
         parts.push(part);
-        return Some(());
+        return;
     };
     let known = parts.iter_mut().find_map(|own| match own {
         Part::Document(name, inner) if name == first => Some(inner),
@@ -341,9 +365,8 @@ fn add_part(parts: &mut Vec<Part>, outer: &[&str], part: Part) -> Option<()> {
         Some(inner) => add_part(inner, rest, part),
         None => {
             let mut inner = Vec::new();
-            add_part(&mut inner, rest, part)?;
+            add_part(&mut inner, rest, part);
             parts.push(Part::Document((*first).to_owned(), inner));
-            Some(())
         }
     }
 }
