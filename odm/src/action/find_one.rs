@@ -71,6 +71,13 @@ impl<D, P> FindOne<D, P> {
         }
     }
 
+    /// Variables for expressions, as `$$name`: MongoDB's `let`.
+    pub fn variables(self, variables: impl Into<Raw>) -> Self {
+        FindOne {
+            find: self.find.variables(variables),
+        }
+    }
+
     /// Fetches only the stored fields of another type, and decodes that.
     pub fn project<Q: Embedded>(self) -> FindOne<D, Q>
     where

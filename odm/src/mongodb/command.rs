@@ -3,6 +3,7 @@
 use bson::raw::{CStr, cstr};
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
 
+use super::read::counting;
 use super::{Attempt, limit};
 use crate::backend::{
     Aggregate, Count, DeleteStatement, Distinct, Find, FindAndModify, Modification, Operation, ReadOptions,
@@ -118,6 +119,15 @@ fn aggregate_command(aggregate: &Aggregate) -> RawDocumentBuf {
 }
 
 fn count_command(count: &Count) -> RawDocumentBuf {
+    if count.options.variables.is_some() {
+        let mut out = rawdoc! {
+            "aggregate": count.namespace.collection.as_str(),
+            "pipeline": array(&counting(count)),
+            "cursor": {},
+        };
+        with_place(&mut out, &count.options);
+        return out;
+    }
     let mut out = rawdoc! { "count": count.namespace.collection.as_str(), "query": count.filter.clone() };
     number(&mut out, cstr!("skip"), count.skip);
     number(&mut out, cstr!("limit"), count.limit);

@@ -266,6 +266,7 @@ mod tree_runs;
 mod tree_shapes;
 mod updates;
 mod updates_computed;
+mod variables;
 mod version;
 mod views;
 mod writes;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
 pub(super) use self::read::asked_by_id;
-use self::read::{aggregate_request, explain_request, find_request, query, refuse_variables};
+use self::read::{aggregate_request, explain_request, find_request, query, variables};
 use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
 use super::super::collation::Collation;
 use super::super::command::{self, Concern, Job};
@@ -99,8 +99,9 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::Update(update) => {
             let shared = update.options;
-            refuse_variables(&shared)?;
-            let statements = update.statements.iter().map(update_statement).collect();
+            let variables = variables(&shared, None);
+            let statements = update.statements.iter();
+            let statements = statements.map(|own| update_statement(own, &variables)).collect();
             Request::Batch(batch(
                 update.namespace,
                 statements,
@@ -111,8 +112,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::Delete(delete) => {
             let shared = delete.options;
-            refuse_variables(&shared)?;
-            let statements = delete.statements.iter().map(delete_statement).collect();
+            let statements = delete.statements.iter();
+            let statements = statements.map(|own| delete_statement(own, &shared)).collect();
             Request::Batch(batch(
                 delete.namespace,
                 statements,
@@ -123,15 +124,15 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::BulkWrite(bulk) => {
             let shared = bulk.options;
-            refuse_variables(&shared)?;
             let now = now();
+            let variables = variables(&shared, None);
             let statements = bulk
                 .statements
                 .into_iter()
                 .map(|statement| match statement {
                     WriteStatement::Insert(document) => insert_statement(document, now),
-                    WriteStatement::Update(update) => update_statement(&update),
-                    WriteStatement::Delete(delete) => delete_statement(&delete),
+                    WriteStatement::Update(update) => update_statement(&update, &variables),
+                    WriteStatement::Delete(delete) => delete_statement(&delete, &shared),
                 })
                 .collect();
             Request::Batch(batch(bulk.namespace, statements, bulk.ordered, now, &shared)?)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bson::{RawBson, RawDocumentBuf};
 
-use super::super::super::aggregate::constants;
+use super::super::super::aggregate::constants::{self, Variables};
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
@@ -46,11 +46,7 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
         constants: gate_optional(own.options.variables.as_ref())?
             .unwrap_or(Doc::empty())
             .to_bytes(),
-        variables: constants::of(
-            gate_optional(own.options.variables.as_ref())?.unwrap_or(Doc::empty()),
-            now.millis,
-            collation.as_ref().unwrap_or(Collation::simple()),
-        )?,
+        variables: variables(&own.options, collation.as_ref())?,
         collation,
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
@@ -66,17 +62,37 @@ pub(super) fn query(
     sort: Option<&RawDocumentBuf>,
     options: &ReadOptions,
 ) -> Result<Query> {
-    refuse_variables(options)?;
+    let collation = collation(options.collation.as_ref())?;
+    let variables = variables(options, collation.as_ref())?;
+    let query = query_with(filter, sort, options, &variables)?;
+    Ok(query.with_constants(gate_optional(options.variables.as_ref())?))
+}
+
+/// The same with these variables.
+pub(super) fn query_with(
+    filter: &RawDocumentBuf,
+    sort: Option<&RawDocumentBuf>,
+    options: &ReadOptions,
+    variables: &Variables,
+) -> Result<Query> {
     let collation = collation(options.collation.as_ref())?;
     let hint = options.hint.as_ref().map(value).transpose()?;
-    let query = Query::parse(
+    let query = Query::parse_with(
         gate(filter)?,
         gate_optional(sort)?,
         hint.as_ref().map(Owned::as_value),
+        variables.clone(),
     )
     .map(|query| query.collated(collation))?
     .part(Part::default().by(gate_optional(options.collation.as_ref())?));
     Ok(query)
+}
+
+/// Computes what an operation gives to its expressions, with strings compared by the collation.
+pub(super) fn variables(options: &ReadOptions, collation: Option<&Collation>) -> Result<Variables> {
+    let given = gate_optional(options.variables.as_ref())?.unwrap_or(Doc::empty());
+    let collation = collation.unwrap_or(Collation::simple());
+    constants::of(given, now().millis, collation)
 }
 
 /// What the one statement of an update or deletion finds, and how many it takes; 0 is all.
@@ -85,21 +101,13 @@ fn single(
     hint: Option<&RawBson>,
     collation: Option<&RawDocumentBuf>,
     multi: bool,
+    variables: &Variables,
 ) -> Result<(Query, u64)> {
     let hint = hint.map(value).transpose()?;
     let collation = super::collation(collation)?;
-    let query =
-        Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?.settled_alone(collation)?;
+    let hint = hint.as_ref().map(Owned::as_value);
+    let query = Query::parse_with(gate(filter)?, None, hint, variables.clone())?.settled_alone(collation)?;
     Ok((query, u64::from(!multi)))
-}
-
-pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
-    match gate_optional(options.variables.as_ref())? {
-        Some(variables) if !variables.is_empty() => Err(Fault::unsupported(
-            "variables of an operation (let) are not supported",
-        )),
-        _ => Ok(()),
-    }
 }
 
 pub(super) fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
@@ -222,7 +230,8 @@ pub(super) fn explain_request(
             (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
         }
         Operation::Update(own) if own.statements.len() == 1 => {
-            accepted(update_statement(&own.statements[0]))?;
+            let variables = variables(&own.options, None)?;
+            accepted(update_statement(&own.statements[0], &Ok(variables.clone())))?;
             let UpdateStatement {
                 filter,
                 hint,
@@ -230,7 +239,7 @@ pub(super) fn explain_request(
                 multi,
                 ..
             } = &own.statements[0];
-            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi)?;
+            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi, &variables)?;
             (
                 own.namespace,
                 parsed,
@@ -241,7 +250,9 @@ pub(super) fn explain_request(
             )
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
-            accepted(delete_statement(&own.statements[0]))?;
+            let by = super::collation(own.statements[0].collation.as_ref())?;
+            let variables = variables(&own.options, by.as_ref())?;
+            accepted(delete_statement(&own.statements[0], &own.options))?;
             let DeleteStatement {
                 filter,
                 hint,
@@ -249,7 +260,7 @@ pub(super) fn explain_request(
                 multi,
                 ..
             } = &own.statements[0];
-            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi)?;
+            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi, &variables)?;
             (
                 own.namespace,
                 parsed,

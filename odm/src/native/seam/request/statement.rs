@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 
+use super::super::super::aggregate::constants::Variables;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::exec::Deadline;
@@ -12,7 +13,7 @@ use super::super::super::exec::query::{Part, Query};
 use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::update::{Now, Updater};
-use super::read::query;
+use super::read::{query_with, variables};
 use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, Modification, ReadOptions};
 
@@ -43,13 +44,15 @@ pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement 
     }
 }
 
-pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
+pub(super) fn update_statement(own: &backend::UpdateStatement, variables: &Result<Variables>) -> Statement {
     let parse = || -> Result<UpdateStatement> {
+        let variables = variables.as_ref().map_err(Fault::clone)?;
         let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
         // The server reads the update before the filter.
-        let updater = updater(&own.modification, &own.array_filters)?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
+        let updater = updater(&own.modification, &own.array_filters, variables)?;
+        let hint = hint.as_ref().map(Owned::as_value);
+        let query = Query::parse_with(gate(&own.filter)?, None, hint, variables.clone())?
             .settled_alone(collation.clone())?;
         if own.multi && matches!(own.modification, Modification::Replacement(_)) {
             return Err(Fault::new(
@@ -75,12 +78,13 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
     }
 }
 
-pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
+pub(super) fn delete_statement(own: &backend::DeleteStatement, shared: &ReadOptions) -> Statement {
     let parse = || -> Result<DeleteStatement> {
         let collation = collation(own.collation.as_ref())?;
+        let variables = variables(shared, collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
-            .settled_alone(collation)?;
+        let hint = hint.as_ref().map(Owned::as_value);
+        let query = Query::parse_with(gate(&own.filter)?, None, hint, variables)?.settled_alone(collation)?;
         Ok(DeleteStatement {
             query: query.part(Part::default().by(gate_optional(own.collation.as_ref())?)),
             filter: own.filter.as_bytes().to_vec(),
@@ -93,7 +97,11 @@ pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
     }
 }
 
-fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Result<Updater> {
+fn updater(
+    modification: &Modification,
+    array_filters: &[RawDocumentBuf],
+    variables: &Variables,
+) -> Result<Updater> {
     let filters: Vec<Doc<'_>> = array_filters.iter().map(gate).collect::<Result<_>>()?;
     match modification {
         Modification::Operators(update) => Updater::operators(gate(update)?, &filters),
@@ -111,13 +119,14 @@ fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Res
         }
         Modification::Pipeline(stages) => {
             let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
-            Updater::pipeline(&stages, Vec::new())
+            Updater::pipeline(&stages, variables.clone())
         }
     }
 }
 
 pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
-    let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
+    let variables = variables(&own.options, None)?;
+    let query = query_with(&own.filter, own.sort.as_ref(), &own.options, &variables)?;
     let projection = query.projection_of_one(gate_optional(own.projection.as_ref())?);
     if own.modification.is_none() && (own.return_new || own.upsert) {
         return Err(Fault::new(
@@ -128,7 +137,7 @@ pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<Fin
     let updater = own
         .modification
         .as_ref()
-        .map(|own_change| updater(own_change, &own.array_filters))
+        .map(|own_change| updater(own_change, &own.array_filters, &variables))
         .transpose()?
         .map(|updater| updater.collated(query.collation().unwrap_or(Collation::simple())));
     if own.upsert {
