@@ -7,6 +7,7 @@
 mod checked_change;
 mod condition;
 mod copies;
+mod decimal;
 mod declared;
 mod deletion;
 mod derivation;

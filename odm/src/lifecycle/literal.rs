@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use bson::{Bson, RawBsonRef};
+use bson::{Bson, Decimal128, RawBsonRef};
+
+use crate::query::compare_numbers;
 
 /// A number, text or truth value in a rule.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,15 +70,30 @@ impl Literal {
         }
     }
 
-    /// This number against a stored one.
+    /// This number against a stored one. Against a decimal it is the decimal that was written: `0.1` is a tenth.
     fn compare(&self, value: RawBsonRef<'_>) -> Option<Ordering> {
-        match (Number::of(&self.0)?, Number::stored(value)?) {
-            (Number::Whole(a), Number::Whole(b)) => Some(a.cmp(&b)),
-            (a, b) => a.double().partial_cmp(&b.double()),
+        if let (Some(own), Some(other)) = (Number::of(&self.0), Number::stored(value)) {
+            return match (own, other) {
+                (Number::Whole(a), Number::Whole(b)) => Some(a.cmp(&b)),
+                (a, b) => a.double().partial_cmp(&b.double()),
+            };
+        }
+        compare_numbers(RawBsonRef::Decimal128(self.decimal()?), value)
+    }
+
+    /// The number as the decimal that was written; none where it is no number.
+    pub(crate) fn decimal(&self) -> Option<Decimal128> {
+        match &self.0 {
+            Bson::Decimal128(number) => Some(*number),
+            Bson::Int32(number) => number.to_string().parse().ok(),
+            Bson::Int64(number) => number.to_string().parse().ok(),
+            Bson::Double(number) => format!("{number:e}").parse().ok(),
+            _ => None,
         }
     }
 }
 
+/// A number that is no decimal.
 enum Number {
     Whole(i64),
     Double(f64),
@@ -97,7 +114,6 @@ impl Number {
             RawBsonRef::Int32(number) => Some(Number::Whole(number.into())),
             RawBsonRef::Int64(number) => Some(Number::Whole(number)),
             RawBsonRef::Double(number) => Some(Number::Double(number)),
-            RawBsonRef::Decimal128(number) => number.to_string().parse().ok().map(Number::Double),
             _ => None,
         }
     }

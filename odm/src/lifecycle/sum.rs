@@ -1,7 +1,8 @@
 //! Rules of numbers to which something is added, as conditions of the same write.
 
-use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, Decimal128, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
+use super::decimal::Decimal;
 use super::document;
 use super::literal::Literal;
 use super::rule::Rule;
@@ -412,9 +413,14 @@ fn number(value: &RawBson) -> f64 {
     Bson::try_from(value.clone()).map_or(f64::NAN, |value| double(&value))
 }
 
-/// `limit - step`, a whole number if both are.
+/// `limit - step`: a whole number if both are, a decimal if one is.
 fn difference(limit: &Literal, step: &RawBson) -> Bson {
     let step = Bson::try_from(step.clone()).unwrap_or(Bson::Null);
+    if let (Bson::Decimal128(_), _) | (_, Bson::Decimal128(_)) = (limit.bson(), &step)
+        && let Some(difference) = of_decimals(limit, &step)
+    {
+        return Bson::Decimal128(difference);
+    }
     match (whole(limit.bson()), whole(&step)) {
         (Some(limit), Some(step)) => match limit.checked_sub(step) {
             Some(difference) => Bson::Int64(difference),
@@ -422,6 +428,12 @@ fn difference(limit: &Literal, step: &RawBson) -> Bson {
         },
         _ => Bson::Double(double(limit.bson()) - double(&step)),
     }
+}
+
+/// The same of decimals, if it is one without rounding.
+fn of_decimals(limit: &Literal, step: &Bson) -> Option<Decimal128> {
+    let read = |number: &Literal| Decimal::read(number.decimal()?);
+    read(limit)?.minus(read(&Literal::from(step.clone()))?)?.write()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use self::beyond::Stand;
+pub(crate) use self::order::compare_numbers;
 pub(crate) use self::place::Place;
 use super::encode::path_text;
 use crate::error::{Error, ErrorKind, Result};

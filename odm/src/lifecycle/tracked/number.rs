@@ -1,6 +1,8 @@
 //! Differences of numbers.
 
-use bson::{Decimal128, RawBson, RawBsonRef};
+use bson::{RawBson, RawBsonRef};
+
+use super::super::decimal::Decimal;
 
 /// What `$inc` must add to one number to make it exactly the other; none where nothing does.
 pub(super) fn step(old: RawBsonRef<'_>, new: RawBsonRef<'_>) -> Option<RawBson> {
@@ -13,7 +15,9 @@ pub(super) fn step(old: RawBsonRef<'_>, new: RawBsonRef<'_>) -> Option<RawBson> 
         (RawBsonRef::Decimal128(old), RawBsonRef::Decimal128(new)) => {
             let step = Decimal::read(new)?.minus(Decimal::read(old)?)?;
             // The same number with other digits is none that is added.
-            (step.coefficient != 0).then(|| step.write()).flatten()
+            (!step.is_zero())
+                .then(|| step.write().map(RawBson::Decimal128))
+                .flatten()
         }
         (old, new) => integer(new)?.checked_sub(integer(old)?).map(RawBson::Int64),
     }
@@ -39,7 +43,9 @@ pub(super) fn moved(
         }
         (RawBsonRef::Decimal128(current), RawBsonRef::Decimal128(old), RawBsonRef::Decimal128(new)) => {
             let step = Decimal::read(new)?.minus(Decimal::read(old)?)?;
-            step.plus(Decimal::read(current)?)?.write()
+            step.plus(Decimal::read(current)?)?
+                .write()
+                .map(RawBson::Decimal128)
         }
         _ => {
             let wide = |number| integer(number).map(i128::from);
@@ -69,7 +75,7 @@ pub(super) fn zero_like(number: RawBsonRef<'_>) -> Option<RawBson> {
 pub(super) fn is_zero(number: &RawBson) -> bool {
     match number {
         RawBson::Double(number) => *number == 0.0,
-        RawBson::Decimal128(number) => Decimal::read(*number).is_some_and(|number| number.coefficient == 0),
+        RawBson::Decimal128(number) => Decimal::read(*number).is_some_and(Decimal::is_zero),
         number => integer(number.as_raw_bson_ref()) == Some(0),
     }
 }
@@ -79,69 +85,6 @@ pub(super) fn integer(number: RawBsonRef<'_>) -> Option<i64> {
         RawBsonRef::Int32(number) => Some(number.into()),
         RawBsonRef::Int64(number) => Some(number),
         _ => None,
-    }
-}
-
-/// A finite decimal: the coefficient times ten to the exponent.
-#[derive(Clone, Copy)]
-struct Decimal {
-    coefficient: i128,
-    exponent: i32,
-}
-
-/// What the coefficient of a stored decimal is less than.
-const LIMIT: u128 = 10_u128.pow(34);
-
-impl Decimal {
-    fn read(stored: Decimal128) -> Option<Decimal> {
-        let text = stored.to_string();
-        let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        Some(Decimal {
-            coefficient: format!("{whole}{fraction}").parse().ok()?,
-            exponent: exponent.parse::<i32>().ok()? - i32::try_from(fraction.len()).ok()?,
-        })
-    }
-
-    fn minus(self, other: Decimal) -> Option<Decimal> {
-        self.plus(Decimal {
-            coefficient: -other.coefficient,
-            ..other
-        })
-    }
-
-    /// The sum, if it is a decimal without rounding.
-    fn plus(self, other: Decimal) -> Option<Decimal> {
-        if other.coefficient == 0 {
-            return Some(self);
-        }
-        let exponent = self.exponent.min(other.exponent);
-        let mut sum = Decimal {
-            coefficient: self.at(exponent)?.checked_add(other.at(exponent)?)?,
-            exponent,
-        };
-        while sum.coefficient.unsigned_abs() >= LIMIT {
-            if sum.coefficient % 10 != 0 {
-                return None;
-            }
-            sum.coefficient /= 10;
-            sum.exponent += 1;
-        }
-        Some(sum)
-    }
-
-    /// The coefficient for a smaller exponent.
-    fn at(self, exponent: i32) -> Option<i128> {
-        if self.coefficient == 0 {
-            return Some(0);
-        }
-        let factor = 10_i128.checked_pow(u32::try_from(self.exponent - exponent).ok()?)?;
-        self.coefficient.checked_mul(factor)
-    }
-
-    fn write(self) -> Option<RawBson> {
-        let text = format!("{}E{}", self.coefficient, self.exponent);
-        text.parse().ok().map(RawBson::Decimal128)
     }
 }
 

@@ -49,6 +49,12 @@ pub(super) fn compare(left: RawBsonRef<'_>, right: RawBsonRef<'_>) -> Ordering {
     })
 }
 
+/// The order of two numbers, whatever their types; none where one is no number.
+pub(crate) fn compare_numbers(left: RawBsonRef<'_>, right: RawBsonRef<'_>) -> Option<Ordering> {
+    let is_number = |value| Class::of(value) == Class::Number && !is_nan_ref(value);
+    (is_number(left) && is_number(right)).then(|| numbers(left, right))
+}
+
 pub(super) fn is_nan(value: &RawBson) -> bool {
     is_nan_ref(value.as_raw_bson_ref())
 }
