@@ -75,7 +75,9 @@ impl<D: Record> InsertMany<D> {
     /// Leaves out the documents whose key a unique index holds already (the one of `_id` too), which is no error then: the
     /// result has the `_id`s of those that were stored. The batch is [`unordered`](InsertMany::unordered).
     ///
-    /// In a transaction a taken key is an error all the same, as it ends the transaction.
+    /// In a transaction a taken key is an error all the same, as it ends the transaction. Where the model's copies are made
+    /// with the insert in a transaction of its own, a taken key takes that back, and each document is inserted by itself
+    /// then: a round trip or more for each.
     pub fn ignore_duplicates(mut self) -> Self {
         self.ignores_duplicates = true;
         self.unordered()
@@ -114,7 +116,16 @@ impl<D: Record> InsertMany<D> {
 
     async fn run(self) -> Result<InsertManyResult<D::Key>> {
         let ordered = self.draft.operation.ordered;
-        match insert(self.draft).await? {
+        let again = self.ignores_duplicates.then(|| self.draft.clone());
+        let mut failed = insert(self.draft).await?;
+        if let (Some(draft), Some((target, result))) = (again, &failed)
+            && is_of_duplicates(target, result)
+            && result.summary.inserted == 0
+            && result.errors.len() < self.ids.len()
+        {
+            failed = insert_each(draft).await?;
+        }
+        match failed {
             None => Ok(InsertManyResult { ids: self.ids }),
             Some((target, failed)) if self.ignores_duplicates && is_of_duplicates(&target, &failed) => {
                 let taken: HashSet<usize> = failed.errors.iter().map(|(index, _)| *index).collect();
@@ -154,6 +165,29 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
     })
 }
 
+/// Sends each document by itself, where all of them were taken back because of one; gives the result when some failed.
+async fn insert_each(mut draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteResult)>> {
+    let documents = std::mem::take(&mut draft.operation.documents);
+    let target = draft.target.clone();
+    let mut whole = WriteResult::default();
+    for (index, document) in documents.into_iter().enumerate() {
+        let mut one = draft.clone();
+        one.operation.documents.push(document);
+        let errors = match insert(one).await {
+            Ok(None) => {
+                whole.summary.inserted += 1;
+                continue;
+            }
+            Ok(Some((_, failed))) => failed.errors.into_iter().map(|(_, error)| error).collect(),
+            Err(error) => vec![error],
+        };
+        whole
+            .errors
+            .extend(errors.into_iter().take(1).map(|error| (index, error)));
+    }
+    Ok((!whole.errors.is_empty()).then_some((target, whole)))
+}
+
 /// Whether nothing failed but for taken keys, and nothing else comes of that.
 fn is_of_duplicates(target: &Target, failed: &WriteResult) -> bool {
     let mut errors = failed.errors.iter();
@@ -178,8 +212,12 @@ pub(super) fn partial(
     let mut errors = result.errors;
     errors.sort_by_key(|(index, _)| *index);
     let stop = errors.first().map_or(usize::MAX, |(index, _)| *index);
+    // Where one of them took the others back, none is.
+    let is_any_stored = result.summary.inserted > 0;
     let stored = |index: usize| {
-        if ordered {
+        if !is_any_stored {
+            false
+        } else if ordered {
             index < stop
         } else {
             errors
