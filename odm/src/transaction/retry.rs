@@ -58,7 +58,10 @@ where
             Ok(()) => return Ok(value),
             Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => {}
             Err(error) => {
-                tx.guard().rolled_back().await;
+                // It may be committed where nobody knows whether it is.
+                if tx.guard().is_aborted() {
+                    tx.guard().rolled_back().await;
+                }
                 return Err(error.into());
             }
         }

@@ -122,6 +122,31 @@ fn a_commit_of_unknown_outcome_is_asked_again_alone() {
 }
 
 #[test]
+fn what_may_be_committed_is_not_said_to_be_rolled_back() {
+    let says = |answer: Error| {
+        let fake = Fake::default();
+        fake.commit_answers(Err(answer));
+        let rolled_back = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let options = TransactionOptions::new().retry_for(Duration::ZERO);
+        let result = block_on(fake.db().transaction_with(options, async |tx| {
+            let rolled_back = rolled_back.clone();
+            tx.after_rollback(move || async move {
+                rolled_back.store(true, std::sync::atomic::Ordering::SeqCst);
+            });
+            Ok(())
+        }));
+        result.unwrap_err();
+        rolled_back.load(std::sync::atomic::Ordering::SeqCst)
+    };
+    let too_late = Error::new(ErrorKind::Timeout, "operation exceeded time limit")
+        .with_code(50)
+        .with_label(UNKNOWN_COMMIT);
+    assert!(!says(unknown()));
+    assert!(!says(too_late));
+    assert!(says(conflict()));
+}
+
+#[test]
 fn a_commit_that_conflicts_runs_the_body_again() {
     let fake = Fake::default();
     fake.commit_answers(Err(conflict()));
