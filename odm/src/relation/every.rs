@@ -12,7 +12,7 @@ use super::relation_trait::{Joinable, Relation};
 use super::shape::keyed;
 use super::shelf::Shelf;
 use super::stored::{Steps, elements};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::model::{ArrayType, Embedded, Field, MapKey, MapType, Path};
 
 /// A relation of each document that is embedded in an array: a list in the order of the elements. Made by
@@ -117,15 +117,11 @@ where
     }
 }
 
-/// The embedded document; one without fields where there is null.
+/// The embedded document; one without fields where there is null, or a variant of an enum that is nothing but its name.
 fn embedded(value: RawBsonRef<'_>) -> Result<&RawDocument> {
     match value {
         RawBsonRef::Document(document) => Ok(document),
-        RawBsonRef::Null => RawDocument::from_bytes(&[5, 0, 0, 0, 0]).map_err(super::stored::malformed),
-        _ => Err(Error::new(
-            ErrorKind::Decode,
-            "an embedded document is stored as another value",
-        )),
+        _ => RawDocument::from_bytes(&[5, 0, 0, 0, 0]).map_err(super::stored::malformed),
     }
 }
 

@@ -10,6 +10,7 @@ crate::on_every_backend! {
     nested_references_are_loaded,
     inverses_point_back_to_nested_references,
     nested_references_are_verified,
+    variants_that_are_names_alone_have_no_references,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -256,4 +257,43 @@ async fn nested_references_are_verified(db: &Db) {
         db.collection::<Concert>().verify_relations().await.unwrap().len(),
         3
     );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+enum Block {
+    Played { work: Ref<Work> },
+    Divider,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "programmes")]
+struct Programme {
+    #[serde(rename = "_id")]
+    id: i32,
+    blocks: Vec<Block>,
+    named: BTreeMap<String, Block>,
+}
+
+async fn variants_that_are_names_alone_have_no_references(db: &Db) {
+    db.collection::<Work>().insert(Work { id: 1 }).await.unwrap();
+    let played = || Block::Played { work: Ref::new(1) };
+    db.collection::<Programme>()
+        .insert(Programme {
+            id: 1,
+            blocks: vec![played(), Block::Divider, played()],
+            named: BTreeMap::from([("a".to_owned(), Block::Divider), ("b".to_owned(), played())]),
+        })
+        .await
+        .unwrap();
+    let found = db
+        .collection::<Programme>()
+        .find_all()
+        .load(|p| p.blocks.every(|b| b.played.work.clone()))
+        .load(|p| p.named.values(|b| b.played.work.clone()))
+        .await
+        .unwrap();
+    let work = Some(Work { id: 1 });
+    let (_, blocks, named) = &found[0];
+    assert_eq!(*blocks, [work.clone(), None, work.clone()]);
+    assert_eq!((&named["a"], &named["b"]), (&None, &work));
 }
