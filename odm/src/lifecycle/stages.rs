@@ -2,7 +2,7 @@
 //! derived fields, validation, bounds.
 
 use bson::oid::ObjectId;
-use bson::{Bson, DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
 use super::checked_change::CheckedChange;
 use super::condition::{Added, Condition, Must, guard_stage};
@@ -33,6 +33,8 @@ const INSERTED: &bson::raw::CStr = bson::cstr!("odm_inserted");
 pub(crate) struct Terms {
     /// The filter without the conditions below.
     pub(crate) filter: RawDocumentBuf,
+    /// How its strings compare, if the write says so.
+    pub(crate) collation: Option<RawDocumentBuf>,
     /// The version that a replacement is based on.
     pub(crate) version: Option<i64>,
     pub(crate) conditions: Vec<Condition>,
@@ -100,6 +102,7 @@ impl Stages<'_> {
         self.delete_softly(write)?;
         let mut terms = Terms {
             filter: write.filter.clone(),
+            collation: write.collation.clone(),
             ..Terms::default()
         };
         if let Some(versions) = self.plan.lifecycle.versions
@@ -367,6 +370,7 @@ impl Stages<'_> {
                  or `save`",
             ));
         }
+        self.carry_over(stages)?;
         let mut set = bson::Document::new();
         if let Some(kind) = self.plan.lifecycle.kind {
             set.insert(kind.tag, doc! { "$literal": kind.name });
@@ -400,6 +404,41 @@ impl Stages<'_> {
         bounds_of(self.plan.declared, "", &mut bounds, &mut Vec::new());
         if !bounds.is_empty() {
             stages.push(Raw::from(guard_stage(&bounds)).into_document()?);
+        }
+        Ok(())
+    }
+
+    /// Lets stages that make another document leave what counts a document's changes, and its schema version, as they are.
+    fn carry_over(&self, stages: &mut [RawDocumentBuf]) -> Result<()> {
+        let lifecycle = &self.plan.lifecycle;
+        let versions = lifecycle.versions.map(|_| versions::FIELD);
+        let stamp = self.is_stamped().then_some(STAMP);
+        let names: Vec<&str> = [lifecycle.version, versions, stamp]
+            .into_iter()
+            .flatten()
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        for stage in stages {
+            let mut own: Document = codec::decode_untyped(stage)?;
+            match own.iter_mut().next().map(|(name, made)| (name.as_str(), made)) {
+                Some(("$replaceWith", made)) => *made = with_stored(&names, made.clone()),
+                Some(("$replaceRoot", Bson::Document(asked))) => {
+                    if let Some(made) = asked.get_mut("newRoot") {
+                        *made = with_stored(&names, made.clone());
+                    }
+                }
+                Some(("$project", Bson::Document(kept))) if is_inclusive(kept) => {
+                    for name in &names {
+                        if !kept.contains_key(name) {
+                            kept.insert(*name, 1);
+                        }
+                    }
+                }
+                _ => continue,
+            }
+            *stage = Raw::from(own).into_document()?;
         }
         Ok(())
     }
@@ -492,6 +531,39 @@ fn change(name: &str, action: Action) -> Change {
         path: raw_path(name),
         action,
     }
+}
+
+/// The document that an expression makes, with these fields of the one it is made of. It may have a schema version of its
+/// own.
+fn with_stored(names: &[&str], made: Bson) -> Bson {
+    let stored = names.iter().map(|name| {
+        let own = Bson::String(format!("${name}"));
+        let value = match *name {
+            versions::FIELD => Bson::from(doc! { "$ifNull": [format!("$$made.{name}"), own] }),
+            _ => own,
+        };
+        ((*name).to_owned(), value)
+    });
+    let stored: Document = stored.collect();
+    // What makes no document is an error of the stage.
+    let is_document = doc! { "$eq": [{ "$type": "$$made" }, "object"] };
+    let merged = doc! { "$cond": [is_document, { "$mergeObjects": ["$$made", stored] }, "$$made"] };
+    Bson::from(doc! { "$let": { "vars": { "made": made }, "in": merged } })
+}
+
+/// Whether a projection keeps what it names, instead of leaving it out.
+fn is_inclusive(projection: &Document) -> bool {
+    projection.iter().any(|(name, value)| {
+        let leaves_out = match value {
+            Bson::Boolean(kept) => !kept,
+            Bson::Int32(number) => *number == 0,
+            Bson::Int64(number) => *number == 0,
+            Bson::Double(number) => *number == 0.0,
+            Bson::Document(inner) if inner.keys().all(|name| !name.starts_with('$')) => !is_inclusive(inner),
+            _ => false,
+        };
+        name != "_id" && !leaves_out
+    })
 }
 
 /// The stamp of the document after this change, as an expression.
