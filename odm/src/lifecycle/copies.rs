@@ -293,6 +293,10 @@ fn id_of(write: &Write) -> Option<RawBson> {
     if let Kind::Insert(document) = &write.kind {
         return document.get("_id").ok().flatten().map(RawBson::from);
     }
+    // By a collation of its own it may be about another.
+    if write.collation.is_some() {
+        return None;
+    }
     match write.filter.get("_id").ok().flatten()? {
         RawBsonRef::Document(condition) => {
             let mut fields = condition.iter().flatten();

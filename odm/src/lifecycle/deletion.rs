@@ -106,6 +106,7 @@ impl Sending<'_> {
                 ruled: Vec::new(),
                 purge: self.purge,
                 now: self.now,
+                variables: self.variables.clone(),
             };
             let (answer, failed) = match (is_ruled, run.as_slice()) {
                 (true, [write]) => match part.delete(batch, write).await {

@@ -116,7 +116,7 @@ pub trait Hooks: Model {
         std::future::ready(Ok(()))
     }
 
-    /// After a document was replaced or saved.
+    /// After a document was replaced or saved; not where a single write met none.
     ///
     /// # Errors
     /// As [`after_insert`](Hooks::after_insert).
@@ -125,7 +125,7 @@ pub trait Hooks: Model {
         std::future::ready(Ok(()))
     }
 
-    /// After documents were updated.
+    /// After documents were updated; not where a single write met none.
     ///
     /// # Errors
     /// As [`after_insert`](Hooks::after_insert).
@@ -137,7 +137,7 @@ pub trait Hooks: Model {
         std::future::ready(Ok(()))
     }
 
-    /// After documents were deleted.
+    /// After documents were deleted; not where a single write met none.
     ///
     /// # Errors
     /// As [`after_insert`](Hooks::after_insert).

@@ -80,6 +80,7 @@ async fn run(
         ruled,
         purge: settings.purge,
         now,
+        variables: variables(&batch.carrier).cloned(),
     };
     let mut answer = sending.send(&mut batch).await?;
     // A transaction in which something failed is over.
@@ -154,8 +155,13 @@ impl Again {
     }
 }
 
-/// The writes that took effect.
+/// The writes that took effect. Of several that met no document nobody knows which.
 fn written(answer: &Answer, carrier: &Operation, asked: Vec<Write>) -> Vec<Write> {
+    // An upsert that gives what there was before gives nothing where it inserted.
+    let may_insert = matches!(carrier, Operation::FindAndModify(find) if find.upsert);
+    if asked.len() == 1 && !may_insert && found_nothing(answer) {
+        return Vec::new();
+    }
     let Some(result) = answer.as_write() else {
         return asked;
     };
@@ -192,6 +198,8 @@ pub(super) struct Sending<'a> {
     pub(super) purge: bool,
     /// The time of the writes, and of what they mean for others.
     pub(super) now: DateTime,
+    /// Those of the writes' expressions.
+    pub(super) variables: Option<RawDocumentBuf>,
 }
 
 impl Sending<'_> {
@@ -287,14 +295,17 @@ impl Sending<'_> {
         }
         let among = document::single(bson::cstr!("$in"), ids);
         let filter = document::narrowed(&document::single(bson::cstr!("_id"), among), &versions.newer())?;
+        // By its own collation each is asked by itself.
+        let is_one_search = asked.iter().all(|(_, terms)| terms.collation.is_none());
+        let plain = Terms::default();
         // What was written was written, whether or not it can be told now what was not.
-        if asked.is_empty() || !matches!(self.stored(&filter).await, Ok(Some(_))) {
+        if asked.is_empty() || (is_one_search && !matches!(self.stored(&plain, &filter).await, Ok(Some(_)))) {
             return Ok(answer);
         }
         let mut refused = Vec::new();
         for (index, terms) in asked {
             let filter = document::narrowed(&terms.filter, &versions.newer())?;
-            if let Ok(Some(newer)) = self.stored(&filter).await
+            if let Ok(Some(newer)) = self.stored(terms, &filter).await
                 && let Some(error) = versions.refusal(&newer)
             {
                 refused.push((index, self.target.explain(error, batch.carrier.name())));
@@ -366,6 +377,7 @@ impl Sending<'_> {
                 ruled: Vec::new(),
                 purge: self.purge,
                 now: self.now,
+                variables: self.variables.clone(),
             };
             let answer = part.execute(batch.carry(run)?, softly).await?;
             let failed = merge(&mut whole, answer.as_write(), start);
@@ -399,7 +411,7 @@ impl Sending<'_> {
         if !found_nothing(&answer) {
             return Ok(answer);
         }
-        match self.stored(&terms.filter).await? {
+        match self.stored(terms, &terms.filter).await? {
             Some(stored) => {
                 if let Some(unmet) = self.unmet(terms, stored)? {
                     return Err(unmet);
@@ -423,7 +435,7 @@ impl Sending<'_> {
         if open || terms.is_empty() || !found_nothing(&answer) {
             return Ok(answer);
         }
-        match self.stored(&terms.filter).await? {
+        match self.stored(terms, &terms.filter).await? {
             Some(stored) => match self.unmet(terms, stored)? {
                 Some(unmet) => Err(unmet),
                 None => Ok(answer),
@@ -461,7 +473,7 @@ impl Sending<'_> {
                         .with_id(id.clone())
                         .with_source(error);
                 }
-                None => self.stored(&terms.filter).await,
+                None => self.stored(terms, &terms.filter).await,
             };
             let unmet = match stored {
                 Ok(Some(stored)) => self.unmet(terms, stored),
@@ -484,7 +496,7 @@ impl Sending<'_> {
                 None => error,
             };
         }
-        match self.stored(&terms.filter).await {
+        match self.stored(terms, &terms.filter).await {
             Ok(Some(stored)) => match self.unmet(terms, stored) {
                 Ok(Some(unmet)) => unmet.with_source(error),
                 Ok(None) => error,
@@ -539,9 +551,14 @@ impl Sending<'_> {
         }))
     }
 
-    /// A document that the filter matches.
-    async fn stored(&self, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
-        find_one(self.target, filter).await
+    /// A document that the filter matches, as a write of these terms compares.
+    async fn stored(&self, terms: &Terms, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+        let options = ReadOptions {
+            collation: terms.collation.clone(),
+            variables: self.variables.clone(),
+            ..ReadOptions::default()
+        };
+        find(self.target, filter, options).await
     }
 }
 
@@ -554,8 +571,28 @@ fn deleted(id: &bson::Bson) -> Error {
     }
 }
 
+/// The variables of an operation's expressions.
+fn variables(carrier: &Operation) -> Option<&RawDocumentBuf> {
+    let options = match carrier {
+        Operation::Update(update) => &update.options,
+        Operation::Delete(delete) => &delete.options,
+        Operation::BulkWrite(bulk) => &bulk.options,
+        Operation::FindAndModify(find) => &find.options,
+        _ => return None,
+    };
+    options.variables.as_ref()
+}
+
 /// A document that a filter matches, as it is stored.
 pub(super) async fn find_one(target: &Target, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+    find(target, filter, ReadOptions::default()).await
+}
+
+async fn find(
+    target: &Target,
+    filter: &RawDocumentBuf,
+    options: ReadOptions,
+) -> Result<Option<RawDocumentBuf>> {
     let operation = Operation::Find(backend::Find {
         namespace: target.namespace().clone(),
         filter: filter.clone(),
@@ -565,7 +602,7 @@ pub(super) async fn find_one(target: &Target, filter: &RawDocumentBuf) -> Result
         limit: 1,
         batch_size: None,
         tail: None,
-        options: ReadOptions::default(),
+        options,
     });
     let cursor = target.execute(operation).await?.cursor()?;
     cursor::first(target, "find", cursor, |document| Ok(document.to_owned())).await

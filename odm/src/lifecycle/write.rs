@@ -155,6 +155,7 @@ impl Batch {
                     std::mem::take(&mut find.filter),
                 );
                 write.upsert = find.upsert;
+                write.collation.clone_from(&find.options.collation);
                 vec![write]
             }
             _ => Vec::new(),

@@ -26,6 +26,8 @@ crate::on_every_backend! {
     a_batch_is_propagated_or_not_as_a_whole,
     other_collections_of_the_model_have_no_copies,
     what_waits_has_an_index,
+    pipelines_that_make_another_document_go_on_counting,
+    duplicates_are_left_out_where_copies_are_made_too,
 }
 
 async fn copies_of_every_shape_follow(db: &Db) {
@@ -479,4 +481,102 @@ async fn what_waits_has_an_index(db: &Db) {
         indexes.iter().any(|index| index.name == "copies_pending_1"),
         "{indexes:?}"
     );
+}
+
+async fn pipelines_that_make_another_document_go_on_counting(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        let ware = |name: &str| Ware {
+            id: 1,
+            number: "n1".into(),
+            name: name.into(),
+        };
+        let (wares, baskets) = (db.collection::<Ware>(), db.collection::<Basket>());
+        wares.insert(ware("one")).await.unwrap();
+        let made = WareCopy::copy_of(&ware("one")).unwrap();
+        baskets
+            .insert(Basket {
+                id: 1,
+                ware: made,
+                version: 0,
+            })
+            .await
+            .unwrap();
+        for n in 0..3 {
+            wares
+                .update_one(|w| w.id.eq(1), |w| w.name.set(format!("{n}")))
+                .await
+                .unwrap();
+        }
+        let whole = doc! { "_id": "$_id", "number": "$number", "name": "replaced" };
+        let stages = [
+            doc! { "$replaceWith": whole.clone() },
+            doc! { "$replaceRoot": { "newRoot": { "$mergeObjects": [whole, { "name": "root" }] } } },
+            doc! { "$project": { "number": 1, "name": "projected" } },
+            doc! { "$project": { "other": 0 } },
+            doc! { "$set": { "name": { "$concat": ["$name", "!"] } } },
+        ];
+        let names = ["replaced", "root", "projected", "projected", "projected!"];
+        for (n, (stage, name)) in stages.into_iter().zip(names).enumerate() {
+            wares
+                .update_one(|w| w.id.eq(1), |_| odm::Update::pipeline([stage.clone()]))
+                .await
+                .unwrap();
+            let basket = baskets.get(1).required().await.unwrap();
+            let copied = (basket.ware.name.as_deref(), basket.ware.version);
+            assert_eq!(copied, (Some(name), Some(4 + n as i64)), "{stage}");
+        }
+        // The version of a model that has one goes on too.
+        let stages = [doc! { "$replaceWith": { "_id": "$_id", "ware": "$ware", "version": 0 } }];
+        let before = baskets.get(1).required().await.unwrap().version;
+        baskets
+            .update_one(|b| b.id.eq(1), |_| odm::Update::pipeline(stages))
+            .await
+            .unwrap();
+        assert_eq!(baskets.get(1).required().await.unwrap().version, before + 1);
+        // What makes no document is the error that it was.
+        let error = wares
+            .update_one(
+                |w| w.id.eq(1),
+                |_| odm::Update::pipeline([doc! { "$replaceWith": "$missing" }]),
+            )
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), Some(40228), "{error}");
+        db.drop().await.unwrap();
+    }
+}
+
+async fn duplicates_are_left_out_where_copies_are_made_too(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        let ware = |id: i32| Ware {
+            id,
+            number: format!("n{id}"),
+            name: format!("ware {id}"),
+        };
+        let wares = db.collection::<Ware>();
+        wares.insert(ware(3)).await.unwrap();
+        let result = wares
+            .insert_many((1..=5).map(ware))
+            .ignore_duplicates()
+            .await
+            .unwrap();
+        assert_eq!(result.ids, [1, 2, 4, 5]);
+        let stored = wares.find_all().sort(|w| w.id.asc()).await.unwrap();
+        assert_eq!(stored, (1..=5).map(ware).collect::<Vec<_>>());
+        let none = wares.insert_many((1..=2).map(ware)).ignore_duplicates().await;
+        assert!(none.unwrap().ids.is_empty());
+        // Without that nothing is said to be stored that was taken back.
+        let error = wares
+            .insert_many([6, 3, 7].map(ware))
+            .unordered()
+            .await
+            .unwrap_err();
+        let partial = error.partial_write().unwrap();
+        let stored = wares.find(|w| w.id.gt(5)).sort(|w| w.id.asc()).await.unwrap();
+        let stored: Vec<_> = stored.iter().map(|ware| bson::Bson::Int32(ware.id)).collect();
+        let said: Vec<_> = partial.inserted.iter().map(|(_, id)| id.clone()).collect();
+        assert_eq!(said, stored);
+        assert_eq!(partial.summary.inserted, stored.len() as u64);
+        db.drop().await.unwrap();
+    }
 }

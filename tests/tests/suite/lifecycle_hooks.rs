@@ -13,6 +13,7 @@ crate::on_every_backend! {
     hooks_are_part_of_the_transaction,
     a_retried_transaction_runs_what_waits_for_it_once,
     a_failed_write_has_no_after,
+    a_write_that_met_no_document_has_no_after,
 }
 
 /// Writes what happens to it into a collection of its own.
@@ -202,7 +203,9 @@ async fn every_way_to_write_calls_its_hooks(db: &Db) {
     assert_eq!(hooked.delete_many(|h| h.id.gt(0)).await.unwrap().deleted, 3);
     hooked.delete(5).await.unwrap();
     hooked.find_one_and_delete(|h| h.id.eq(5)).await.unwrap();
-    assert_eq!(events(db).await, ["before delete", "after delete"].repeat(3));
+    // What the hook keeps is not deleted, and nothing follows.
+    let expected = ["before delete", "after delete", "before delete", "before delete"];
+    assert_eq!(events(db).await, expected);
     assert!(hooked.get(5).await.unwrap().is_some());
     let mut tracked = hooked.get(5).tracked().required().await.unwrap();
     tracked.text = "Saved".to_owned();
@@ -325,4 +328,32 @@ async fn a_failed_write_has_no_after(db: &Db) {
     assert!(hooked.insert(Hooked::new(1, "a")).await.is_err());
     assert_eq!(events(db).await, ["before insert"]);
     assert_eq!(db.collection::<Hooked>().get(1).await.unwrap(), None);
+}
+
+async fn a_write_that_met_no_document_has_no_after(db: &Db) {
+    let hooked = db.collection::<Hooked>();
+    let gone = Hooked::new(7, "gone");
+    assert_eq!(hooked.replace(&gone).await.unwrap().matched, 0);
+    hooked.find_one_and_replace(|h| h.id.eq(7), &gone).await.unwrap();
+    assert_eq!(events(db).await, ["before replace"; 2]);
+    hooked
+        .update_one(|h| h.id.eq(7), |h| h.text.set("x"))
+        .await
+        .unwrap();
+    hooked
+        .find_one_and_update(|h| h.id.eq(7), |h| h.text.set("x"))
+        .await
+        .unwrap();
+    assert_eq!(events(db).await, ["before update"; 2]);
+    hooked.delete(7).await.unwrap();
+    hooked.find_one_and_delete(|h| h.id.eq(7)).await.unwrap();
+    assert_eq!(events(db).await, ["before delete"; 2]);
+    // What an upsert inserts is written, whether or not something comes back.
+    let inserted = hooked
+        .find_one_and_update(|h| h.id.eq(7), |h| h.text.set("New"))
+        .upsert()
+        .await
+        .unwrap();
+    assert_eq!(inserted, None);
+    assert_eq!(events(db).await, ["before upsert", "after text"]);
 }

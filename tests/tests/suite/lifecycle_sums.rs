@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{Document, doc};
+use bson::{Decimal128, Document, doc};
 use odm::{Db, Embedded, Error, ErrorKind, Filter, Model, Update};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ crate::on_every_backend! {
     a_batch_refuses_such_an_upsert_at_once,
     elements_that_the_database_cannot_be_asked_about_are_refused,
     a_pipeline_says_which_array_it_made_too_long,
+    decimals_keep_their_bounds_to_the_digit,
+    an_upsert_by_a_collation_finds_what_is_full_by_it,
+    variables_of_a_write_are_those_of_the_look_behind_it,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -358,4 +361,96 @@ async fn a_pipeline_says_which_array_it_made_too_long(db: &Db) {
     }
     let fits = carts.update_one(|c| c.id.eq(1), |_| set(doc! {"few": [1, 2]}));
     assert_eq!(fits.await.unwrap().modified, 1);
+}
+
+/// Bounds of decimals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+struct Purse {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(validate(min = 0, max = 0.3))]
+    balance: Decimal128,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[odm(validate(one_of(0.1, 0.3)))]
+    step: Option<Decimal128>,
+}
+
+async fn decimals_keep_their_bounds_to_the_digit(db: &Db) {
+    let purses = db.collection::<Purse>();
+    let decimal = |text: &str| text.parse::<Decimal128>().unwrap();
+    let purse = |balance: &str, step: Option<&str>| Purse {
+        id: 1,
+        balance: decimal(balance),
+        step: step.map(decimal),
+    };
+    purses.insert(purse("0.1", Some("0.1"))).await.unwrap();
+    let add = async |by: &str| {
+        purses
+            .update_one(|p| p.id.eq(1), |p| p.balance.inc(decimal(by)))
+            .await
+    };
+    assert_eq!(add("0.2").await.unwrap().modified, 1);
+    let error = add("0.0000000000000000000000000000000001").await.unwrap_err();
+    assert_eq!(broken(&error), [("balance", "max")]);
+    add("-0.2").await.unwrap();
+    add("-0.1").await.unwrap();
+    let error = add("-0.0000000000000000000000000000000001").await.unwrap_err();
+    assert_eq!(broken(&error), [("balance", "min")]);
+    let stored = purses.get(1).required().await.unwrap();
+    assert_eq!(stored.balance, decimal("0.0"));
+    let more = async |by: &str| {
+        purses
+            .update_one(|p| p.id.eq(1), |p| p.step.inc(decimal(by)))
+            .await
+    };
+    assert_eq!(more("0.2").await.unwrap().modified, 1);
+    assert_eq!(broken(&more("0.1").await.unwrap_err()), [("step", "one_of")]);
+    // What is stored whole is held against what is written: a tenth, not the double next to it.
+    purses.replace(&purse("0.3", Some("0.3"))).await.unwrap();
+    let error = purses
+        .replace(&purse("0.30000000000000001", None))
+        .await
+        .unwrap_err();
+    assert_eq!(broken(&error), [("balance", "max")]);
+}
+
+async fn an_upsert_by_a_collation_finds_what_is_full_by_it(db: &Db) {
+    let carts = db.collection::<Cart>();
+    let mut full = cart(1);
+    full.name = "Ann".to_owned();
+    full.few = vec![1, 2];
+    carts.insert(&full).await.unwrap();
+    let loosely = doc! { "locale": "en", "strength": 2 };
+    let upserted = carts
+        .upsert(|c| c.name.eq("ann"), |c| c.few.push(3) & c.id.set_on_insert(9))
+        .collation(loosely.clone())
+        .await;
+    assert_eq!(broken(&upserted.unwrap_err()), [("few", "max_items")]);
+    let updated = carts
+        .update_one(|c| c.name.eq("ann"), |c| c.few.push(3))
+        .collation(loosely.clone())
+        .await;
+    assert_eq!(broken(&updated.unwrap_err()), [("few", "max_items")]);
+    let found = carts
+        .find_one_and_update(|c| c.name.eq("ANN"), |c| c.few.push(3))
+        .collation(loosely)
+        .await;
+    assert_eq!(broken(&found.unwrap_err()), [("few", "max_items")]);
+    assert_eq!(carts.find_all().await.unwrap(), [full]);
+}
+
+async fn variables_of_a_write_are_those_of_the_look_behind_it(db: &Db) {
+    let carts = db.collection::<Cart>();
+    let mut full = cart(1);
+    full.few = vec![1, 2];
+    carts.insert(&full).await.unwrap();
+    let push = async |name: &str| {
+        let named = Filter::raw(doc! { "$expr": { "$eq": ["$name", "$$name"] } });
+        carts
+            .update_one(|_| named, |c| c.few.push(3))
+            .variables(doc! { "name": name })
+            .await
+    };
+    assert_eq!(push("nobody").await.unwrap().matched, 0);
+    assert_eq!(broken(&push("a cart").await.unwrap_err()), [("few", "max_items")]);
 }
