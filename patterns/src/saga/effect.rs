@@ -148,7 +148,8 @@ impl Effect {
     /// A document that is not there any more is [`Gone`](Undone::Gone) where nobody knows whether the effect was made of
     /// it, and an error where it is [certain](Effect::is_certain): then the saga waits for somebody.
     ///
-    /// Cost: 1 round trip; 2 when there was nothing to undo, 3 when it was undone before or the document is gone.
+    /// Cost: 1 round trip; 2 when there was nothing to undo, 3 when a late worker made it in between, 4 when it was undone
+    /// before or the document is gone.
     ///
     /// # Errors
     /// `Gone` when the effect was made and its document is not there; those of the database.
@@ -160,16 +161,17 @@ impl Effect {
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Result<Undone, StepError> {
         let target = self.target(id, marks);
-        let made = target.made();
         let update = change(M::fields()) & target.marks.matched().state.set(MarkState::Undone);
-        let undone = collection.update_one(|_| target.document() & made, |_| update);
-        if undone.with_deleted().await?.matched == 1 {
+        if write(collection, target.made(), update.clone()).await? {
             return Ok(Undone::Now);
         }
         let void = self.marking(&target, MarkState::Void);
-        let voided = collection.update_one(|_| target.unmarked(), |_| void);
-        if voided.with_deleted().await?.matched == 1 {
+        if write(collection, target.unmarked(), void).await? {
             return Ok(Undone::NotMade);
+        }
+        // There is a mark by now: that of a late worker, whose effect came between the two.
+        if write(collection, target.made(), update).await? {
+            return Ok(Undone::Now);
         }
         if collection.exists(|_| target.document()).with_deleted().await? {
             return Ok(Undone::Before);
@@ -234,6 +236,16 @@ fn refused<M: Model>(why: &str, collection: &Collection<M>, id: &M::Key) -> odm:
     Ok(StepError::fatal(format!("{why} (collection: {name}, _id: {id})")))
 }
 
+/// Changes a document, softly deleted or not; says whether there is one that fits.
+async fn write<M: Model>(
+    collection: &Collection<M>,
+    filter: Filter<M>,
+    update: Update<M>,
+) -> odm::Result<bool> {
+    let written = collection.update_one(|_| filter, |_| update).with_deleted();
+    Ok(written.await?.matched == 1)
+}
+
 /// Where an effect is made, and the key of its mark there.
 struct Target<M: Model> {
     id: M::Key,
@@ -254,11 +266,11 @@ impl<M: Model> Target<M> {
         self.document() & Filter::raw(exact::no_element(&path, "key", &self.key))
     }
 
-    /// That the effect was made, and is not undone.
+    /// The document, where the effect was made and is not undone.
     fn made(&self) -> Filter<M> {
         let mut mark = exact::element("key", &self.key);
         mark.insert("state", "done");
-        Filter::raw(doc! { self.marks.path().to_string(): { "$elemMatch": mark } })
+        self.document() & Filter::raw(doc! { self.marks.path().to_string(): { "$elemMatch": mark } })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::{DateTime, doc};
@@ -12,12 +13,14 @@ use odm_patterns::saga::{
     Definition, Effect, EventKind, Mark, MarkState, Outcome, Retry, SagaError, SagaProblemKind, Sagas,
     Started, Step, StepError, Undone,
 };
+use odm_tests::interrupted::interrupted;
 use serde::{Deserialize, Serialize};
 
 use super::saga_models::clocked;
 
 crate::on_every_backend! {
     an_effect_on_a_document_that_is_deleted_since_is_undone,
+    an_effect_that_comes_while_it_is_undone_is_undone,
     an_effect_that_was_made_is_found_in_a_deleted_document,
     a_deleted_document_gets_no_effect,
     a_document_that_is_gone_waits_for_somebody,
@@ -105,6 +108,38 @@ async fn an_effect_on_a_document_that_is_deleted_since_is_undone(db: &Db) {
         sagas.run("s").await.unwrap(),
         Outcome::Compensated { state: 70, error }
     );
+    assert_eq!(stored(db).await, (100, vec![MarkState::Undone]));
+}
+
+/// A late worker's write came between the two of the compensation, which took it for undone before.
+async fn an_effect_that_comes_while_it_is_undone_is_undone(db: &Db) {
+    open(db).await;
+    let late = Arc::new(Mutex::new(None));
+    let (kept, taken) = (late.clone(), late);
+    let slow = move |effect: Effect, _: i64| {
+        *kept.lock().unwrap() = Some(effect);
+        std::future::ready(Err(StepError::fatal("given up")))
+    };
+    let undo_meanwhile = move |effect: Effect, amount: i64| {
+        let late: Effect = taken.lock().unwrap().take().unwrap();
+        async move {
+            let writes = async move { assert!(debit(late, amount).await.is_ok()) };
+            let (db, moment) = interrupted(effect.db(), 2, writes);
+            let accounts = db.collection::<Closable>();
+            let undone = effect.undo(&accounts, "ann", |a| a.marks, |a| a.balance.inc(amount));
+            assert_eq!(undone.await?, Undone::Now);
+            assert!(moment.has_come());
+            assert_eq!(undo(&effect, amount).await?, Undone::Before);
+            Ok(amount)
+        }
+    };
+    let step = Step::new("debit", slow).compensate(undo_meanwhile);
+    let sagas = Sagas::new(db, Definition::new("slow").step(step)).unwrap();
+    sagas.start("s", &70).await.unwrap();
+    assert!(matches!(
+        sagas.run("s").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
     assert_eq!(stored(db).await, (100, vec![MarkState::Undone]));
 }
 

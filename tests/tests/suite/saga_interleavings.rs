@@ -6,7 +6,7 @@ use std::time::Duration;
 use bson::{DateTime, doc};
 use odm::Db;
 use odm_patterns::saga::{Definition, Outcome, Sagas};
-use odm_tests::interleavings::every_interleaving;
+use odm_tests::interleavings::{every_interleaving, every_interleaving_of};
 
 use super::saga_models::{Transfer, accounts, atomic, balance, fees_of, is_possible, marked, mixed};
 
@@ -85,6 +85,46 @@ async fn a_zombie_leaves_the_books_right_when_atomic_steps_are_undone() {
 async fn a_zombie_leaves_the_books_right_when_some_steps_are_atomic() {
     assert!(explore(mixed, 30).await > 100);
     assert!(explore(mixed, 13).await > 100);
+}
+
+/// Somebody turns the saga around while its worker is at a step, of which the next worker knows nothing.
+#[tokio::test]
+async fn an_abort_leaves_the_books_right_whatever_the_worker_is_at() {
+    let (mut made, mut undone) = (0, 0);
+    let orders = every_interleaving_of(
+        4,
+        async || {
+            let db = Db::open("memory:").await.unwrap();
+            accounts(&db, &[("ann", 100), ("joe", 0)]).await;
+            let t = Transfer::new("ann", "joe", 30);
+            sagas(&db, marked).start("s", &t).await.unwrap();
+            db
+        },
+        |db, n| {
+            Box::pin(async move {
+                let sagas = sagas(db, marked);
+                if n == 1 {
+                    sagas.abort("s", "the customer called").await.ok();
+                }
+                sagas.run("s").await.ok();
+            })
+        },
+        async |db, order| {
+            let (expected, ended) = match sagas(db, marked).run("s").await.unwrap() {
+                Outcome::Completed(_) => ((70, 30), &mut made),
+                Outcome::Compensated { .. } => ((100, 0), &mut undone),
+                other => panic!("{other:?} after {order:?}"),
+            };
+            *ended += 1;
+            let found = (balance(db, "ann").await, balance(db, "joe").await);
+            assert_eq!(found, expected, "{order:?}");
+        },
+    );
+    let orders = orders.await;
+    assert!(
+        orders > 100 && made > 0 && undone > 0,
+        "{orders}: {made}, {undone}"
+    );
 }
 
 /// What the explorer finds in the manual's two-phase commit, whose workers go on from the state `pending`.
