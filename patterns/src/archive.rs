@@ -15,10 +15,10 @@
 //! | | |
 //! |---|---|
 //! | loss | none: what is deleted was stored at the other side before, as it was, and still is what was marked for it |
-//! | a change between copy and deletion | is kept: the document stays where it is, and its copy is taken out of the archive again |
+//! | a change between copy and deletion | is kept: the document stays where it is, and its copy is taken out of the archive again. Where it was replaced as a whole, and others of its batch were moved, [`verify`](Archive::verify) lists the copy: it may be that of a document that was moved, and made anew |
 //! | crash | at any write: run it again with the same predicate. Until then a document can be in both places, or have a mark; [`verify`](Archive::verify) lists the first, [`repair`](Archive::repair) takes the copies away, and the originals count, and takes marks off |
 //! | two at once | move each document once. Who moves it back meanwhile, or repairs, loses nothing either: one of them is first, or both leave it where it is |
-//! | round trips | 1 to find, then for each batch 5: mark, see what is there, copy, delete, take the marks off; 2 more where copies are replaced, and up to 6 where documents were changed meanwhile |
+//! | round trips | 1 to find, then for each batch 5: mark, see what is there, copy, delete, take the marks off; 2 more where copies are replaced, and up to 7 where documents were changed meanwhile |
 //! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same; strings by their bytes, whatever the collation of the collection), and its version where the model has `#[odm(version)]` |
 //! | events | a document with events in its [`Outbox`](crate::outbox::Outbox) stays until they are published, and is counted as [`waiting`](Moved::waiting): a relay does not look into the archive |
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |

@@ -175,7 +175,13 @@ impl<M: Model> Sides<M> {
         let stored = self.copy(&claimed, &mark).await?;
         let deleted = delete_unchanged::<M>(&self.from, &stored).await?;
         if deleted < claimed.len() as u64 {
-            self.take_back(&stored, &mark).await?;
+            // A document that is here without the mark may have been stored anew after the marked one was deleted, of which
+            // the copy is all that there is.
+            let here = match deleted {
+                0 => stored.clone(),
+                _ => mark.of(&self.from, &stored).await?,
+            };
+            self.take_back(&here, &mark).await?;
             mark.lift(&self.from, &claimed).await?;
         }
         if !stored.is_empty() {

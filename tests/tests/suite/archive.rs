@@ -7,6 +7,7 @@ use odm::backend::wrap::Fault;
 use odm::{Collection, Db, Error, ErrorKind, Model};
 use odm_patterns::archive::{Archive, Moved};
 use odm_patterns::outbox::{Delivery, Emit, Message, Outbox, Relay};
+use odm_tests::interrupted::interrupted;
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -14,6 +15,7 @@ crate::on_every_backend! {
     documents_are_moved_and_come_back_as_they_were,
     time_series_are_refused,
     a_change_between_copy_and_deletion_is_kept,
+    a_document_that_is_made_anew_costs_no_archived_one,
     a_crash_at_any_write_is_resumed,
     archivers_at_once_lose_nothing,
     an_older_copy_never_displaces_a_newer_one,
@@ -225,6 +227,42 @@ async fn a_change_between_copy_and_deletion_is_kept(db: &Db) {
     assert_eq!(letters.store(|l| l.year.lt(3000)).await.unwrap().moved, 4);
     let changed = letters.archived().get(0).required().await.unwrap();
     assert_eq!((changed.year, changed.version), (1999, 1));
+}
+
+/// Another one of its batch was changed, so that copies were taken back: the one of the new document too, which was all
+/// that there was of the old one.
+async fn a_document_that_is_made_anew_costs_no_archived_one(db: &Db) {
+    let live = db.collection::<Order>();
+    live.insert_many(orders(2)).await.unwrap();
+    let (changing, making) = (live.clone(), live.clone());
+    // Found, marked, looked up and copied; then deleted.
+    let (changed, first) = interrupted(db, 5, async move {
+        let change = changing.update_one(|o| o.id.eq(1), |o| o.total.set(77.0));
+        assert_eq!(change.await.unwrap().modified, 1);
+    });
+    let (both, second) = interrupted(&changed, 6, async move {
+        let order = Order {
+            id: 0,
+            year: 2024,
+            total: 5.0,
+        };
+        making.insert(order).await.unwrap();
+    });
+    let archive = Archive::<Order>::new(&both, &both);
+    let moved = archive.store(|o| o.year.lt(3000)).await.unwrap();
+    assert_eq!((moved.moved, moved.kept), (1, 1));
+    assert!(first.has_come() && second.has_come());
+
+    let archive = Archive::<Order>::new(db, db);
+    assert_eq!(archive.archived().find_all().await.unwrap(), orders(1));
+    assert_eq!(ids(&live.raw()).await, [0, 1]);
+    assert_eq!(live.get(0).required().await.unwrap().year, 2024);
+    assert_eq!(live.get(1).required().await.unwrap().total, 77.0);
+    let problems = archive.verify().await.unwrap();
+    assert_eq!((problems.len(), problems[0].is_same), (1, false));
+    for stored in live.raw().find(doc! {}).await.unwrap() {
+        assert_eq!(stored.len(), 3, "{stored}");
+    }
 }
 
 async fn a_crash_at_any_write_is_resumed(db: &Db) {
