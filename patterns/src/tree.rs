@@ -61,7 +61,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | a change | happens as a whole or not at all: in a transaction, or in that of the caller; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
+//! | a change | happens as a whole or not at all: in a transaction, or in that of the caller, which can only be aborted where a rule, a hook or the database refuses one of its writes; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
 //! | many at a time | changes of one tree come one after another: all of them touch its state document, and are run again by themselves when another was first. So no crossing moves make a circle, and no inserts share a place |
 //! | reading | each method sees what was committed when its queries ran; only those of one transaction see one moment |
 //! | both ways | a process that writes ahead and one that uses transactions can share a tree: where there are transactions, an intent is carried out in some that hold the state |

@@ -1,6 +1,7 @@
 //! Carrying changes out: all of a change or nothing, one after another.
 
 use futures_util::future::BoxFuture;
+use odm::backend::TransactionOptions;
 use odm::bson::{Bson, Document, doc};
 use odm::{Backoff, Error, ErrorKind};
 
@@ -46,7 +47,7 @@ impl Core {
             if state.intent.is_some() {
                 core.roll_forward().await?;
             }
-            let options = odm::backend::TransactionOptions::new();
+            let options = TransactionOptions::new();
             core.db
                 .transaction_with(options, async |tx| core.within(&tx).execute_inside(change).await)
                 .await
@@ -61,11 +62,28 @@ impl Core {
         }
         self.begin_inside(&state).await?;
         let (plan, outcome) = self.plan(change).await?;
-        let prepared = self.prepare(plan).await?;
+        let mut prepared = Some(self.prepare(plan).await?);
+        self.as_a_whole(|| self.make(prepared.take())).await?;
+        Ok(outcome)
+    }
+
+    /// Runs, once, what writes in a transaction that is running already. Where it fails, that can only be aborted: whoever
+    /// handles the error and commits would keep a part of the writes.
+    async fn as_a_whole<F>(&self, mut write: impl FnMut() -> F) -> Result<()>
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let options = TransactionOptions::new();
+        self.db.transaction_with(options, |_| write()).await
+    }
+
+    async fn make(&self, prepared: Option<Prepared>) -> Result<()> {
+        let Some(prepared) = prepared else {
+            return Ok(());
+        };
         self.apply(&prepared.plan).await?;
         self.settle_state(Document::new(), &prepared.plan, false).await?;
-        prepared.written().await?;
-        Ok(outcome)
+        prepared.written().await
     }
 
     async fn execute_ahead(&self, change: &Change) -> Result<Outcome> {
@@ -140,7 +158,7 @@ impl Core {
         let Some(intent) = &state.intent else {
             return self.check_layout(state);
         };
-        self.carry_out(intent).await?;
+        self.as_a_whole(|| self.carry_out(intent)).await?;
         // It may have been a conversion.
         let now = self.state().await?;
         now.map_or(Ok(()), |now| self.check_layout(&now))

@@ -9,6 +9,7 @@ use super::tree_lifecycle_models::{everywhere, grow, sound};
 
 crate::on_every_backend! {
     rules_of_references_hold_for_deleted_nodes,
+    a_change_that_is_refused_half_way_is_not_committed,
     softly_deleted_nodes_keep_their_places,
     softly_deleted_nodes_are_restored_together,
     children_of_softly_deleted_nodes_are_cared_for,
@@ -103,6 +104,40 @@ async fn rules_of_references_hold_for_deleted_nodes(db: &Db) {
         assert!(items.get(5).await.expect("a read").is_none());
     }
     everywhere!(db, case, ["shelves", "shelves_trees", "items", "labels", "locks"]);
+}
+
+/// Whoever handled the refusal and committed kept children of a node that was not deleted elsewhere.
+async fn a_change_that_is_refused_half_way_is_not_committed(db: &Db) {
+    async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
+        let tree = grow::<Shelf, S>(db, options, |id| Shelf { id }).await;
+        if !db.capabilities().transactions {
+            return;
+        }
+        let lock = Lock {
+            id: 1,
+            shelf: Ref::new(2),
+        };
+        db.collection::<Lock>().insert(lock).await.expect("inserted");
+        for mode in [DeleteMode::Adopt, DeleteMode::Cascade] {
+            let kept = db.transaction(async |tx| {
+                let error = tree.within(&tx).delete(2, mode).await;
+                assert_eq!(error.expect_err("locked").kind(), ErrorKind::Referenced);
+                Ok(())
+            });
+            kept.await.expect_err("a part of it was refused");
+            sound(&tree, "1(2(3 4) 5)").await;
+        }
+        // What is refused before anything is written harms nobody.
+        let kept = db.transaction(async |tx| {
+            let tree = tree.within(&tx);
+            let error = tree.delete(9, DeleteMode::Adopt).await.expect_err("nothing");
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+            Ok(tree.delete(3, DeleteMode::Adopt).await?)
+        });
+        kept.await.expect("committed");
+        sound(&tree, "1(2(4) 5)").await;
+    }
+    everywhere!(db, case, ["shelves", "shelves_trees", "locks"]);
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
