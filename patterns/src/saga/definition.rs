@@ -112,10 +112,16 @@ impl<S> Step<S> {
 
     /// Makes it the pivot: once it is done, the saga only goes forward. Steps behind it are tried again, and wait for
     /// somebody when that does not help. So does a pivot without a compensation whose tries are used up, since it may have
-    /// happened; unless it is atomic, or says that it never will ([`StepError::Fatal`]).
+    /// happened; unless it is atomic, or says that it never will ([`StepError::Fatal`]). Until then nobody can
+    /// [`abort`](super::Sagas::abort) it either.
     pub fn pivot(mut self) -> Step<S> {
         self.is_pivot = true;
         self
+    }
+
+    /// Whether it is a pivot of which a try may have happened, whatever became of it, and cannot be undone.
+    pub(super) fn is_final(&self) -> bool {
+        self.is_pivot && !self.is_atomic && self.compensation.is_none()
     }
 
     /// How often it is tried, and with which pauses.

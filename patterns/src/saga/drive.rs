@@ -134,10 +134,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             return Ok((self.write(&self.db, record, change).await?, false));
         }
         // A pivot that may have happened, and cannot be undone, leaves no way back.
-        let may_be_past = step.is_pivot
-            && !step.is_atomic
-            && step.compensation.is_none()
-            && matches!(error, StepError::Retry(_));
+        let may_be_past = step.is_final() && matches!(error, StepError::Retry(_));
         if record.status == SagaStatus::Running && !self.is_past_pivot(record) && !may_be_past {
             let turned = self.turned(record, position);
             let kind = EventKind::TurnedAround;
@@ -228,6 +225,13 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
     pub(super) fn is_past_pivot(&self, record: &SagaRecord) -> bool {
         let pivot = self.definition.pivot().and_then(|pivot| record.steps.get(pivot));
         pivot.is_some_and(|pivot| matches!(pivot.state, StepState::Done | StepState::Skipped))
+    }
+
+    /// Whether the pivot may have happened, and cannot be undone. What nobody claimed yet has not begun.
+    pub(super) fn may_be_past_pivot(&self, record: &SagaRecord) -> bool {
+        let mut steps = self.definition.steps.iter().zip(&record.steps);
+        record.lease.token > 0
+            && steps.any(|(step, known)| step.is_final() && known.state == StepState::Begun)
     }
 
     /// Stores that a step was done or undone, with what the history says of it.

@@ -134,7 +134,7 @@ pub enum SagaError {
         /// The saga's id.
         id: String,
     },
-    /// The pivot has happened: there is no way back.
+    /// The pivot has happened, or a worker is at it: there is no way back.
     PastPivot {
         /// The saga's id.
         id: String,
@@ -156,7 +156,9 @@ impl SagaError {
             SagaError::OtherSteps { .. } => "the stored saga has other steps",
             SagaError::Finished { .. } => "the saga is over",
             SagaError::NotStuck { .. } => "the saga does not wait for anybody",
-            SagaError::PastPivot { .. } => "the pivot has happened: the saga can only go forward",
+            SagaError::PastPivot { .. } => {
+                "the pivot has happened, or may have: the saga can only go forward"
+            }
             SagaError::BadDefinition(what) => what,
             SagaError::Database(error) => error.message(),
         }

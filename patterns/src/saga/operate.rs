@@ -50,6 +50,9 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
 
     /// Turns a saga around before its pivot, whether it is stuck or under way; gives up one whose compensation is stuck.
     ///
+    /// A pivot that a worker is at, or was at, may have happened: where it has no compensation and is not atomic, its saga
+    /// cannot be turned around before it is stuck. Then somebody can have found out.
+    ///
     /// # Errors
     /// `NotFound`, `PastPivot`, `Finished`, `LeaseLost`, `OtherSteps`; `NotStuck` when it is being compensated anyway.
     pub async fn abort(&self, id: &str, note: &str) -> Result<(), SagaError> {
@@ -57,6 +60,9 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         self.check_steps(&record)?;
         let position = usize::try_from(record.step).unwrap_or_default();
         let next = match record.status {
+            SagaStatus::Running if self.may_be_past_pivot(&record) => {
+                return Err(SagaError::PastPivot { id: record.id });
+            }
             SagaStatus::Running | SagaStatus::Stuck if self.is_past_pivot(&record) => {
                 return Err(SagaError::PastPivot { id: record.id });
             }

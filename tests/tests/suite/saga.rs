@@ -23,6 +23,7 @@ crate::on_every_backend! {
     when_tries_are_used_up_it_turns_around,
     behind_the_pivot_somebody_is_asked,
     a_pivot_that_may_have_happened_is_not_turned_back,
+    a_pivot_that_somebody_is_at_is_not_aborted,
     a_compensation_that_is_stuck_is_decided_by_somebody,
     a_step_that_kills_its_worker_does_not_do_so_for_ever,
     a_late_worker_changes_nothing,
@@ -254,6 +255,38 @@ async fn a_pivot_that_may_have_happened_is_not_turned_back(db: &Db) {
         refused.run("t").await.unwrap(),
         Outcome::Compensated { .. }
     ));
+}
+
+async fn a_pivot_that_somebody_is_at_is_not_aborted(db: &Db) {
+    accounts(db, &[("ann", 100), ("joe", 0)]).await;
+    let paying = |credit: Step<Transfer>| {
+        let debit = Step::new("debit", debit).compensate(give_back);
+        Definition::new("paying").step(debit).step(credit.pivot())
+    };
+    let asked = Sagas::new(db, paying(Step::new("credit", credit))).unwrap();
+    let crediting = move |effect: Effect, t: Transfer| {
+        let asked = asked.clone();
+        async move {
+            let t = credit(effect, t).await?;
+            let error = asked.abort("s", "the customer called").await.unwrap_err();
+            assert!(matches!(error, SagaError::PastPivot { .. }), "{error}");
+            Ok(t)
+        }
+    };
+    let sagas = Sagas::new(db, paying(Step::new("credit", crediting))).unwrap();
+    let t = Transfer::new("ann", "joe", 30);
+    sagas.start("s", &t).await.unwrap();
+    assert_eq!(sagas.run("s").await.unwrap(), Outcome::Completed(t.clone()));
+    assert_eq!((balance(db, "ann").await, balance(db, "joe").await), (70, 30));
+
+    // What nobody claimed yet has not happened.
+    let gift = Definition::new("gift").step(Step::new("credit", credit).pivot());
+    let sagas = Sagas::new(db, gift).unwrap();
+    sagas.start("g", &t).await.unwrap();
+    sagas.abort("g", "not this year").await.unwrap();
+    let ended = sagas.run("g").await.unwrap();
+    assert!(matches!(ended, Outcome::Compensated { .. }));
+    assert_eq!(balance(db, "joe").await, 30);
 }
 
 async fn a_compensation_that_is_stuck_is_decided_by_somebody(db: &Db) {
