@@ -20,7 +20,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// meanwhile.
     ///
     /// Hooks, rules, dates and the version are those of [`Collection::replace`](odm::Collection::replace). Two round trips,
-    /// refused three.
+    /// refused four; three more where an intent, as that of a [conversion](Tree::convert), writes the node in between.
     ///
     /// ```
     /// # use odm::{Db, Model};
@@ -118,9 +118,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 
     /// Replaces what is stored of a node but for the fields of the tree; whether it was there, and of its version.
     async fn replace_around(&self, core: &Core, id: &Bson, node: &M) -> Result<bool> {
-        if let Some(state) = core.state().await? {
-            core.check_layout(&state)?;
-        }
+        let mut seen = core.unconverted().await?;
         let mut bulk = self.collection.bulk_write();
         if core.scope == Scope::All {
             bulk = bulk.with_deleted();
@@ -140,8 +138,13 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             return Err(self.unfit(id).into());
         };
         let filter = core.layout.scoped(decoded(&statement.filter)?);
-        if core.nodes.update_one(filter, update).await?.matched == 0 {
-            return Ok(false);
+        while !core.write_since(seen, &filter, &update).await? {
+            let Some(stored) = core.nodes.find_one(filter.clone()).await? else {
+                return Ok(false);
+            };
+            // Whatever wrote the node was no conversion, if the layout is still the same afterwards.
+            let fence = stored.get_i64(FENCE).unwrap_or_default();
+            seen = core.unconverted().await?.max(fence);
         }
         prepared.written().await?;
         Ok(true)
@@ -149,6 +152,15 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 }
 
 impl Core {
+    /// Changes a node that no later intent than this has written. A conversion is one: the fields of its model are none that
+    /// are kept.
+    async fn write_since(&self, seen: i64, filter: &Document, update: &[Document]) -> Result<bool> {
+        let mut filter = filter.clone();
+        filter.insert(FENCE, doc! { "$not": { "$gt": seen } });
+        let written = self.nodes.update_one(filter, update.to_vec()).await?;
+        Ok(written.matched == 1)
+    }
+
     /// The same write, but for the fields of the tree; none where it is not that of a whole document.
     fn around(&self, statement: &UpdateStatement, id: &Bson) -> Result<Option<Vec<Document>>> {
         let mut kept = self.layout.fields();

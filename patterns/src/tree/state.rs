@@ -48,6 +48,18 @@ impl Core {
         }
     }
 
+    /// The version of the tree, once it is known that it is stored by this layout: a conversion that is under way is carried
+    /// out first.
+    pub(super) async fn unconverted(&self) -> Result<i64> {
+        while let Some(state) = self.state().await? {
+            match state.intent.as_ref().filter(|intent| is_conversion(intent)) {
+                None => return self.check_layout(&state).map(|()| state.version),
+                Some(intent) => self.carry_out(intent).await?,
+            }
+        }
+        Ok(0)
+    }
+
     pub(super) fn state_filter(&self) -> Document {
         doc! { "_id": self.layout.state_id() }
     }
@@ -149,6 +161,11 @@ impl Core {
             }
         }
     }
+}
+
+fn is_conversion(intent: &Document) -> bool {
+    let settled = intent.get_document("state");
+    settled.is_ok_and(|settled| settled.contains_key(LAYOUT))
 }
 
 pub(super) fn unreadable() -> TreeError {

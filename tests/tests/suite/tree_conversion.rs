@@ -13,6 +13,8 @@ crate::on_every_backend! {
     a_converted_tree_is_left_alone_by_handles_of_the_old_model,
     trees_become_trees_in_other_collections,
     an_interrupted_conversion_is_finished_by_the_next_opening,
+    a_node_that_is_saved_during_a_conversion_keeps_its_place,
+    a_node_that_is_saved_half_way_through_a_conversion_keeps_its_place,
     what_another_model_cannot_hold_is_not_converted,
 }
 
@@ -213,6 +215,68 @@ async fn interrupted<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
             // Nothing had been written.
             is_whole(&subject, &forest).await;
             subject.clear().await;
+        }
+        if !is_hit {
+            return;
+        }
+    }
+}
+
+/// The whole document was written but for the fields of the old model, and so without those of the new one.
+async fn a_node_that_is_saved_during_a_conversion_keeps_its_place(db: &Db) {
+    each_model!(S => each_model!(T => saved_during::<S, T>(db).await));
+}
+
+async fn saved_during<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
+    let (subject, forest) = seeded::<S>(db).await;
+    let converting = subject.tree.within(db);
+    // The state was looked at; now the node is written.
+    let (meanwhile, moment) = odm_tests::interrupted::interrupted(db, 2, async move {
+        let converted = converting.convert::<T>(TreeOptions::new()).await;
+        drop(converted.expect("converted"));
+    });
+    let saved = subject.tree.within(&meanwhile).save(&2.node()).await;
+    assert!(moment.has_come());
+    match own_layout::<S>() == own_layout::<T>() {
+        true => saved.expect("the same model"),
+        false => assert!(matches!(saved, Err(TreeError::Converted { .. })), "{saved:?}"),
+    }
+    let new = Subject::<i64, T>::open(db, TreeOptions::new()).await;
+    is_whole(&new, &forest).await;
+    new.clear().await;
+}
+
+async fn a_node_that_is_saved_half_way_through_a_conversion_keeps_its_place(db: &Db) {
+    if db.backend_name() == "mongodb" {
+        saved_half_way::<odm_patterns::tree::ChildReference, odm_patterns::tree::NestedSets>(db).await;
+        return;
+    }
+    each_model!(S => each_model!(T => saved_half_way::<S, T>(db).await));
+}
+
+async fn saved_half_way<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
+    if own_layout::<S>() == own_layout::<T>() {
+        return;
+    }
+    for nth in 1.. {
+        let (subject, forest) = seeded::<S>(db).await;
+        let (faulty, faults) = db.faulty();
+        faults.add(Fault::nth_write(nth).crash());
+        let converting = subject.tree.within(&faulty);
+        drop(converting.convert::<T>(TreeOptions::new()).await);
+        let is_hit = faults.failures() > 0;
+        match subject.tree.save(&2.node()).await {
+            // Nothing had been written.
+            Ok(()) => {
+                is_whole(&subject, &forest).await;
+                subject.clear().await;
+            }
+            Err(error) => {
+                assert!(matches!(error, TreeError::Converted { .. }), "{error}");
+                let new = Subject::<i64, T>::open(db, TreeOptions::new()).await;
+                is_whole(&new, &forest).await;
+                new.clear().await;
+            }
         }
         if !is_hit {
             return;
