@@ -336,6 +336,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             db: db.clone(),
             sagas: db.collection_named(self.collection.name()),
             saga: record.id.clone(),
+            run: record.run,
             step: known.map(|step| step.name.clone()).unwrap_or_default(),
             attempt: u32::try_from(record.attempt).unwrap_or_default(),
             token: record.lease.token,

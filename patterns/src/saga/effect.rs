@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, DateTime, doc};
 use odm::{Collection, Db, Field, Filter, Model, Operand, Update};
 
@@ -20,6 +21,7 @@ pub struct Effect {
     pub(super) db: Db,
     pub(super) sagas: Collection<SagaRecord>,
     pub(super) saga: String,
+    pub(super) run: Option<ObjectId>,
     pub(super) step: String,
     pub(super) attempt: u32,
     pub(super) token: i64,
@@ -66,11 +68,13 @@ impl Effect {
     }
 
     /// The effect's key: the same in every try, different for every saga and step, and another one for the
-    /// compensation. The idempotency key for systems outside of the database.
+    /// compensation. The idempotency key for systems outside of the database. A saga that is started after an earlier one
+    /// of its id was [pruned](super::Sagas::prune) is another one.
     pub fn key(&self) -> String {
+        let key = self.mark_key();
         match self.is_compensation {
-            true => format!("{}/{}/undo", self.saga, self.step),
-            false => self.mark_key(),
+            true => format!("{key}/undo"),
+            false => key,
         }
     }
 
@@ -87,7 +91,7 @@ impl Effect {
     pub async fn renew(&self) -> Result<(), StepError> {
         let due = later(self.db.now(), self.lease);
         let update = self.sagas.update_one(
-            |s| s.id.eq(&self.saga) & s.lease.token.eq(self.token),
+            |s| s.id.eq(&self.saga) & s.run.eq(self.run) & s.lease.token.eq(self.token),
             |s| s.due.set(due),
         );
         match update.await?.matched {
@@ -205,8 +209,13 @@ impl Effect {
         Ok(pruned.await?.modified)
     }
 
+    /// The run comes last: whatever is in ids and names, no other effect has the same key.
     fn mark_key(&self) -> String {
-        format!("{}/{}", self.saga, self.step)
+        let (saga, step) = (&self.saga, &self.step);
+        match self.run {
+            Some(run) => format!("{saga}/{step}/{run}"),
+            None => format!("{saga}/{step}"),
+        }
     }
 
     fn target<M: Model>(

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A model takes part by a field `Vec<Mark>`. There is one mark for a step, however often it is tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
 pub struct Mark {
-    /// The effect's key: the saga's id and the step's name.
+    /// The effect's key: the saga's id, the step's name and the saga's [run](super::SagaRecord::run).
     pub key: String,
     /// What became of the effect.
     pub state: MarkState,

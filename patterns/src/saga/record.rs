@@ -1,5 +1,6 @@
 //! What is stored of a saga.
 
+use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, DateTime};
 use odm::{Embedded, Model, Result};
 use serde::de::DeserializeOwned;
@@ -16,6 +17,10 @@ pub struct SagaRecord {
     /// The saga's id, chosen by whoever started it.
     #[serde(rename = "_id")]
     pub id: String,
+    /// Which of the sagas that had the id it is: one that is started after an earlier one was pruned is another. Sagas
+    /// that were started before there was this have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<ObjectId>,
     /// The definition's name.
     pub name: String,
     /// What is going on.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use odm::bson::oid::ObjectId;
 use odm::bson::{DateTime, doc};
 use odm::expr::count;
 use odm::{Collection, Db, Embedded, ErrorKind, Filter, Update};
@@ -151,6 +152,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             });
         let started = SagaRecord {
             id: id.to_owned(),
+            run: Some(ObjectId::new()),
             name: self.definition.name.clone(),
             status: SagaStatus::Running,
             due: now,
@@ -275,8 +277,9 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             .collect())
     }
 
-    /// Deletes the sagas that were over before a time; gives how many. An id that is gone can be started anew. Marks in
-    /// documents stay: see [`Effect::prune_marks`](super::Effect::prune_marks).
+    /// Deletes the sagas that were over before a time; gives how many. An id that is gone can be started anew: that is
+    /// another saga, whose effects happen again. Marks in documents stay: see
+    /// [`Effect::prune_marks`](super::Effect::prune_marks).
     ///
     /// # Errors
     /// Those of the database.
@@ -337,10 +340,14 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         })
     }
 
-    /// The filter of a write that only the holder of a lease may make.
+    /// The filter of a write that only the holder of a lease may make. Another saga of the same id, started since, may have
+    /// the same token.
     pub(super) fn fence(&self, record: &SagaRecord) -> Filter<SagaRecord> {
         let s = <SagaRecord as odm::Model>::fields();
-        s.id.eq(&record.id) & s.lease.token.eq(record.lease.token) & s.step.eq(record.step)
+        s.id.eq(&record.id)
+            & s.run.eq(record.run)
+            & s.lease.token.eq(record.lease.token)
+            & s.step.eq(record.step)
     }
 }
 

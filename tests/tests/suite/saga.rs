@@ -29,6 +29,10 @@ crate::on_every_backend! {
     a_late_worker_changes_nothing,
     an_abort_takes_the_lease_away,
     a_saga_is_started_with_what_it_is_about,
+    a_saga_that_is_started_anew_happens_again,
+    a_late_worker_of_an_earlier_saga_changes_nothing,
+    effects_of_other_sagas_and_steps_have_other_keys,
+    sagas_that_were_stored_without_a_run_keep_their_keys,
     definitions_are_held_to_what_is_stored,
     the_history_is_bounded,
     marks_of_sagas_are_told_by_their_bytes,
@@ -156,8 +160,9 @@ async fn when_tries_are_used_up_it_turns_around(db: &Db) {
         .await
         .unwrap();
     assert!(!entries[0].get_bool("certain").unwrap());
-    assert_eq!(entries[0].get_str("key").unwrap(), "s/c/undo");
     let record = sagas.get("s").await.unwrap();
+    let key = format!("s/c/{}/undo", record.run.unwrap());
+    assert_eq!(entries[0].get_str("key").unwrap(), key);
     let states: Vec<StepState> = record.steps.iter().map(|step| step.state).collect();
     use StepState::*;
     assert_eq!(states, [Compensated, Compensated, Compensated, Pending]);
@@ -457,6 +462,113 @@ async fn a_saga_is_started_with_what_it_is_about(db: &Db) {
     ));
 }
 
+async fn a_saga_that_is_started_anew_happens_again(db: &Db) {
+    accounts(db, &[("ann", 100), ("joe", 0)]).await;
+    let sagas = Sagas::new(db, marked()).unwrap();
+    for (id, amount) in [("made", 30), ("undone", 13)] {
+        let t = Transfer::new("ann", "joe", amount);
+        for _ in 0..2 {
+            assert_eq!(sagas.start(id, &t).await.unwrap(), Started::Now);
+            match sagas.run(id).await.unwrap() {
+                Outcome::Completed(_) => assert_eq!(id, "made"),
+                Outcome::Compensated { .. } => assert_eq!(id, "undone"),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(sagas.prune(DateTime::MAX).await.unwrap(), 1);
+        }
+    }
+    assert_eq!((balance(db, "ann").await, balance(db, "joe").await), (40, 60));
+}
+
+/// Its token is the one of the saga that was started anew.
+async fn a_late_worker_of_an_earlier_saga_changes_nothing(db: &Db) {
+    let (db, seconds) = clocked(db);
+    accounts(&db, &[("ann", 100), ("joe", 0)]).await;
+    let (other, hand) = (db.clone(), seconds.clone());
+    let slow = move |effect: Effect, t: Transfer| {
+        let (other, hand) = (other.clone(), hand.clone());
+        async move {
+            hand.fetch_add(61, Ordering::SeqCst);
+            let sagas = Sagas::new(&other, two_steps("late")).unwrap();
+            let outcome = Box::pin(sagas.run("s")).await.unwrap();
+            assert!(matches!(outcome, Outcome::Completed(_)));
+            assert_eq!(sagas.prune(DateTime::MAX).await.unwrap(), 1);
+            assert_eq!(sagas.start("s", &t).await.unwrap(), Started::Now);
+            let busy = async |_: Effect, _: Transfer| Err(StepError::retry("busy"));
+            let busy = Definition::new("late")
+                .step(Step::new("debit", busy))
+                .step(Step::new("credit", credit));
+            let outcome = Box::pin(Sagas::new(&other, busy).unwrap().run("s")).await;
+            assert!(matches!(outcome.unwrap(), Outcome::Waiting { .. }));
+            assert!(matches!(effect.renew().await, Err(StepError::LeaseLost)));
+            debit(effect, t).await
+        }
+    };
+    let late = Definition::new("late")
+        .step(Step::new("debit", slow).compensate(give_back))
+        .step(Step::new("credit", credit));
+    let late = Sagas::new(&db, late).unwrap();
+    late.start("s", &Transfer::new("ann", "joe", 30)).await.unwrap();
+    assert!(matches!(
+        late.run("s").await.unwrap_err(),
+        SagaError::LeaseLost { .. }
+    ));
+    assert_eq!(balance(&db, "ann").await, 70);
+    seconds.fetch_add(61, Ordering::SeqCst);
+    let sagas = Sagas::new(&db, two_steps("late")).unwrap();
+    let outcome = sagas.run("s").await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed(_)));
+    assert_eq!((balance(&db, "ann").await, balance(&db, "joe").await), (40, 60));
+}
+
+async fn effects_of_other_sagas_and_steps_have_other_keys(db: &Db) {
+    accounts(db, &[("ann", 100)]).await;
+    let t = Transfer::new("ann", "ann", 10);
+    for (id, step) in [("a/b", "c"), ("a", "b/c")] {
+        let definition = Definition::new(step).step(Step::new(step, debit));
+        let sagas = Sagas::new(db, definition).unwrap();
+        sagas.start(id, &t).await.unwrap();
+        assert_eq!(sagas.run(id).await.unwrap(), Outcome::Completed(t.clone()));
+    }
+    assert_eq!(balance(db, "ann").await, 80);
+
+    let steps = [("a", 0, 0), ("a/undo", 0, 0), ("b", 9, 0)];
+    let (db, seconds) = clocked(db);
+    let sagas = Sagas::new(&db, journaled("j", &steps, None)).unwrap();
+    sagas.start("s", &0).await.unwrap();
+    while sagas.work().await.unwrap().is_some() {
+        seconds.fetch_add(100, Ordering::SeqCst);
+    }
+    let entries = db.raw_collection("journal").find(doc! {}).await.unwrap();
+    let mut keys: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.get_str("key").unwrap())
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!((entries.len(), keys.len()), (5, 5));
+}
+
+async fn sagas_that_were_stored_without_a_run_keep_their_keys(db: &Db) {
+    accounts(db, &[("ann", 100), ("joe", 0)]).await;
+    let sagas = Sagas::new(db, marked()).unwrap();
+    let records = db.raw_collection("sagas");
+    for amount in [30, 13] {
+        let id = format!("s{amount}");
+        sagas
+            .start(&id, &Transfer::new("ann", "joe", amount))
+            .await
+            .unwrap();
+        let stored = records.update_one(doc! {"_id": &id}, doc! {"$unset": {"run": ""}});
+        assert_eq!(stored.await.unwrap().modified, 1);
+        let is_made = matches!(sagas.run(&id).await.unwrap(), Outcome::Completed(_));
+        assert_eq!(is_made, amount == 30);
+    }
+    let ann = db.collection::<Account>().get("ann").required().await.unwrap();
+    let keys: Vec<&str> = ann.marks.iter().map(|mark| mark.key.as_str()).collect();
+    assert_eq!((ann.balance, keys), (70, vec!["s30/debit", "s13/debit"]));
+}
+
 async fn definitions_are_held_to_what_is_stored(db: &Db) {
     let (db, seconds) = clocked(db);
     let sagas = Sagas::new(&db, journaled("j", &[("a", 0, 0), ("b", 0, 0)], None)).unwrap();
@@ -560,7 +672,8 @@ async fn marks_of_sagas_are_told_by_their_bytes(db: &Db) {
         .iter()
         .map(|mark| {
             let mark = mark.as_document().unwrap();
-            (mark.get_str("key").unwrap(), mark.get_str("state").unwrap())
+            let (effect, _run) = mark.get_str("key").unwrap().rsplit_once('/').unwrap();
+            (effect, mark.get_str("state").unwrap())
         })
         .collect();
     let done = ["t-a/debit", "t-A/debit", "u-a/debit"].map(|key| (key, "done"));
