@@ -9,9 +9,9 @@ use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Db, Error, ErrorKind, Field, Filter, Model, Operand, Result, Update};
 
 use super::asked::Asked;
-use super::definition::{Definition, ProductType};
+use super::definition::{Definition, ProductType, is_name};
 use super::given::{Given, Held};
-use super::problem::{AttributeProblem, Rejected};
+use super::problem::{AttributeProblem, AttributeProblemKind, Rejected};
 use super::stored::{Attributes, Form, listed, scoped};
 use super::units::Units;
 
@@ -256,6 +256,9 @@ impl<M: Attributed> Catalog<M> {
     }
 
     async fn put(&self, id: M::Key, attribute: &str, held: Held) -> Result<()> {
+        if !is_name(attribute) {
+            return self.refuse_name(&id, attribute).await;
+        }
         // What is stored is the same for all types, but whether it may be is not.
         let mut stored = None;
         let mut allowed = Vec::new();
@@ -289,7 +292,7 @@ impl<M: Attributed> Catalog<M> {
             |product_type| match product_type.definition(attribute) {
                 Some(definition) => definition.normal(&self.units, &held).err(),
                 None if product_type.is_open => None,
-                None => Some(super::AttributeProblemKind::Unknown),
+                None => Some(AttributeProblemKind::Unknown),
             },
             attribute,
         )
@@ -302,6 +305,10 @@ impl<M: Attributed> Catalog<M> {
     /// As [`set`](Catalog::set); `Validation` for an attribute that is required.
     pub async fn unset(&self, id: impl Operand<M::Key>, attribute: &str) -> Result<()> {
         let id = id.with_operand(Clone::clone);
+        // From a list what should never have come into it can be taken.
+        if !M::Form::IS_LIST && !is_name(attribute) {
+            return self.refuse_name(&id, attribute).await;
+        }
         let is_free = |own: &ProductType| own.definition(attribute).is_none_or(|own| !own.is_required);
         let allowed: Vec<&str> = self
             .types
@@ -316,8 +323,15 @@ impl<M: Attributed> Catalog<M> {
         if self.write(&id, &allowed, Update::raw(update)).await? {
             return Ok(());
         }
-        let problem = |own: &ProductType| (!is_free(own)).then_some(super::AttributeProblemKind::Missing);
+        let problem = |own: &ProductType| (!is_free(own)).then_some(AttributeProblemKind::Missing);
         self.refuse(&id, problem, attribute).await
+    }
+
+    /// Refuses what can be no attribute's name: in an update of the sub-document it would be a path, to a part of another
+    /// attribute.
+    async fn refuse_name(&self, id: &M::Key, attribute: &str) -> Result<()> {
+        self.refuse(id, |_| Some(AttributeProblemKind::Unknown), attribute)
+            .await
     }
 
     /// Replaces all entries of one name in the list.
@@ -341,7 +355,7 @@ impl<M: Attributed> Catalog<M> {
     async fn refuse(
         &self,
         id: &M::Key,
-        problem: impl Fn(&ProductType) -> Option<super::AttributeProblemKind>,
+        problem: impl Fn(&ProductType) -> Option<AttributeProblemKind>,
         attribute: &str,
     ) -> Result<()> {
         let found = self

@@ -254,6 +254,6 @@ impl Definition {
 }
 
 /// Whether an attribute can be called so.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('$') && !name.contains(['.', '\0'])
 }

@@ -3,8 +3,8 @@
 use bson::{Bson, Document, doc};
 use odm::{Db, ErrorKind};
 use odm_patterns::attributes::{
-    AttributeProblemKind, Attributes, Catalog, Definition, Kind, ProductProblemKind, ProductType, Quantity,
-    Rejected, Value,
+    AttributeProblemKind, Attributes, Catalog, Definition, Form, Kind, ProductProblemKind, ProductType,
+    Quantity, Rejected, Value,
 };
 
 use super::attributes_model::{ListedProduct, Product, ScopedProduct, catalog, shoe, shoes, units};
@@ -13,6 +13,7 @@ crate::on_every_backend! {
     forms_are_those_of_the_manual,
     products_are_as_their_type_defines,
     one_attribute_is_changed_by_one_write,
+    a_part_of_an_attribute_is_no_attribute,
     forms_are_converted_beside_writers,
     wrong_products_are_found_and_repaired,
     definitions_that_cannot_be_are_refused,
@@ -264,6 +265,37 @@ async fn one_attribute_is_changed_by_one_write(db: &Db) {
                 .len(),
             3
         );
+        db.drop_collection("products").await.unwrap();
+    }
+    check::<ScopedProduct>(db).await;
+    check::<ListedProduct>(db).await;
+}
+
+async fn a_part_of_an_attribute_is_no_attribute(db: &Db) {
+    async fn check<M: Product>(db: &Db) {
+        let catalog = catalog::<M>(db);
+        let weighed = shoe("red").with("weight", Quantity::new(700, "g"));
+        catalog.insert(M::new(1, "shoe", weighed)).await.unwrap();
+        let open = Attributes::new().with("anything", true);
+        catalog.insert(M::new(2, "oddity", open)).await.unwrap();
+        let before = [stored(db, 1).await, stored(db, 2).await];
+        for id in [1, 2] {
+            for name in ["weight.v", "anything.more", "", "$set", "a\0b"] {
+                let expected = [(name.to_owned(), AttributeProblemKind::Unknown)];
+                let error = catalog.set(id, name, -1).await.unwrap_err();
+                assert_eq!(problems(&error), expected);
+                let error = catalog.set_many(id, name, [-1]).await.unwrap_err();
+                assert_eq!(problems(&error), expected);
+                // In a list the name is a value.
+                match catalog.unset(id, name).await {
+                    Err(error) => assert_eq!(problems(&error), expected),
+                    Ok(()) => assert!(<M::Form as Form>::IS_LIST),
+                }
+            }
+        }
+        assert_eq!([stored(db, 1).await, stored(db, 2).await], before);
+        let error = catalog.set(7, "weight.v", 1).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
         db.drop_collection("products").await.unwrap();
     }
     check::<ScopedProduct>(db).await;
