@@ -28,6 +28,7 @@ crate::on_every_backend! {
     a_worker_until_empty_leaves_what_is_not_ready,
     workers_until_empty_leave_nothing_to_each_other,
     a_worker_until_empty_passes_over_what_is_no_job,
+    a_job_that_a_worker_claims_again_while_it_runs_is_two_of_its_jobs,
 }
 
 fn worker(queue: &Queue<Work>, clock: &Clock) -> Worker<Work> {
@@ -601,4 +602,56 @@ async fn a_worker_until_empty_passes_over_what_is_no_job(db: &Db) {
         );
         clear(&queue).await;
     }
+}
+
+/// A lease that ends while its handler runs: the machine slept, or the clock jumped.
+async fn a_job_that_a_worker_claims_again_while_it_runs_is_two_of_its_jobs(db: &Db) {
+    let (queue, clock) = queue(db).await;
+    let id = queue.enqueue(Work::Number(1)).await.unwrap().id;
+    let (wake, slept) = oneshot::channel::<()>();
+    let (wake, slept) = (Mutex::new(Some(wake)), Mutex::new(Some(slept)));
+    let (now, most) = (AtomicU32::new(0), AtomicU32::new(0));
+    let (wait, waits) = counted(&clock);
+    let worker = worker(&queue, &clock)
+        .wait_with(wait)
+        .concurrency(2)
+        .until_empty()
+        .poll(seconds(3))
+        .tend_every(seconds(3))
+        .heartbeat(seconds(3_600));
+    let run = worker.run(
+        async |task: Task<Work>| {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            if task.lease.token == 1 && task.id() == id {
+                let slept = slept.lock().unwrap().take().unwrap();
+                slept.await.map_err(Failure::from)?;
+            } else if task.id() == id {
+                // There is no room for a third.
+                queue.enqueue(Work::Number(2)).await?;
+                for _ in 0..30 {
+                    queue.statistics().await?;
+                    tokio::task::yield_now().await;
+                }
+                wake.lock().unwrap().take().unwrap().send(()).unwrap();
+                // The first one ends meanwhile; this one still runs.
+                for _ in 0..30 {
+                    queue.statistics().await?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok(())
+        },
+        pending(),
+    );
+    let drive = async {
+        // It has looked for a second job, and has tended: both are done again by the clock.
+        until(async || waits.load(Ordering::SeqCst) == 2).await;
+        clock.advance(seconds(11));
+    };
+    let (summary, ()) = join(run, drive).await;
+    assert_eq!((summary.done, summary.lost, summary.released), (2, 1, 0));
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+    let entry = queue.get(id).await.unwrap().unwrap();
+    assert_eq!((entry.state, entry.attempts), (State::Done, 2));
 }

@@ -23,7 +23,8 @@ pub(super) enum Event<J> {
     Tended(Result<Tended>),
     /// Time to tend to the queue again.
     Tend,
-    Ended(ObjectId, End),
+    /// The work on a job under the lease of this token.
+    Ended((ObjectId, i64), End),
 }
 
 /// How the work on a job ended.

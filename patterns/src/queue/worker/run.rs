@@ -28,7 +28,8 @@ pub(super) struct Run<'a, J, H> {
     worker: &'a Worker<J>,
     handler: &'a H,
     events: FuturesUnordered<BoxFuture<'a, Event<J>>>,
-    running: HashMap<ObjectId, (Lease, Signal)>,
+    /// By job and token: a job whose lease ended is claimed again while its first handler still runs.
+    running: HashMap<(ObjectId, i64), (Lease, Signal)>,
     stopping: bool,
     claiming: bool,
     /// Looking again is of no use before something wakes the worker.
@@ -151,8 +152,8 @@ where
                     self.watch(None);
                 }
             }
-            Event::Ended(id, end) => {
-                self.running.remove(&id);
+            Event::Ended(held, end) => {
+                self.running.remove(&held);
                 match end {
                     End::Done => self.summary.done += 1,
                     End::Failed => self.summary.failed += 1,
@@ -307,7 +308,8 @@ where
         if self.stopping {
             signal.raise(Stop::ShuttingDown);
         }
-        self.running.insert(lease.id, (lease.clone(), signal.clone()));
+        let held = (lease.id, lease.token);
+        self.running.insert(held, (lease.clone(), signal.clone()));
         self.events.push(Box::pin(async move {
             let task = Task::new(claimed, &worker.queue, &signal);
             let work = pin!(AssertUnwindSafe(async move { handler(task).await }).catch_unwind());
@@ -318,7 +320,7 @@ where
                 Either::Right((never, _)) => match never {},
             };
             let end = say(worker, &lease, outcome).await;
-            Event::Ended(lease.id, end)
+            Event::Ended(held, end)
         }));
     }
 }
