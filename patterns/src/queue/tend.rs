@@ -124,10 +124,15 @@ impl<J> Queue<J> {
             let token = job.lease.as_ref().map_or(0, |lease| lease.token);
             batch = batch.update_one(
                 |j| {
-                    j.id.eq(job.id)
+                    let found = j.id.eq(job.id)
                         & j.state.eq(State::Running)
                         & j.order.eq(job.order)
-                        & j.lease.token.eq(token)
+                        & j.lease.token.eq(token);
+                    match job.cancel {
+                        true => found,
+                        // Called off since then, it is left to the next look.
+                        false => found & j.cancel.ne(true),
+                    }
                 },
                 |j| self.reclaim(&j, job, next, now),
             );

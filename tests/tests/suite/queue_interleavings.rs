@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bson::{DateTime, doc};
 use odm::Db;
 use odm_patterns::idempotency::{Keys, Ran};
-use odm_patterns::queue::{Duplicates, Enqueued, New, Outcome, Policy, Queue, State};
+use odm_patterns::queue::{Cancel, Duplicates, Enqueued, New, Outcome, Policy, Queue, State};
 use odm_tests::interleavings::every_interleaving;
 
 use super::queue_model::{START, Work, number, options};
@@ -205,4 +205,40 @@ async fn what_two_run_under_one_key_is_done_once() {
     let orders = orders.await;
     println!("{orders} orders of two who run the same key");
     assert!(orders > 10, "{orders}");
+}
+
+/// Of one who calls a job off, and one who takes it from a worker that died.
+#[tokio::test]
+async fn a_job_that_is_called_off_while_it_is_taken_back_does_not_run_again() {
+    let answer = Arc::new(Mutex::new(None));
+    let orders = every_interleaving(
+        async || {
+            let db = with_jobs([New::job(Work::Number(1))]).await;
+            at(&db, 0).claim().await.unwrap().expect("it is ready");
+            db
+        },
+        |db, n| {
+            let answer = answer.clone();
+            Box::pin(async move {
+                let queue = at(db, 20);
+                if n == 0 {
+                    queue.tend().await.unwrap();
+                } else {
+                    let running = queue.list(State::Running, 0).await.unwrap();
+                    let Some(job) = running.first() else { return };
+                    let canceled = queue.cancel(job.id).await.unwrap();
+                    *answer.lock().unwrap() = Some(canceled);
+                }
+            })
+        },
+        async |db, order| {
+            let expected: &[i32] = match answer.lock().unwrap().take() {
+                Some(Cancel::Asked | Cancel::Canceled) => &[],
+                None => &[1],
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(work_off(db).await, expected, "{order:?}");
+        },
+    );
+    assert!(orders.await > 10);
 }
