@@ -232,6 +232,9 @@ impl<J: Job> Queue<J> {
                                 & j.priority.set(priority)
                                 & j.attempts.set(0)
                                 & j.max_attempts.set(new.max_attempts)
+                                & j.progress.unset()
+                                & j.errors.unset()
+                                & j.cancel.unset()
                         }
                         _ => time,
                     }

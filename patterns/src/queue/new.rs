@@ -149,8 +149,8 @@ pub struct Duplicates {
 pub enum Policy {
     /// It stays as it is.
     Keep,
-    /// If it does not run yet, it gets the new one's message, time and priority, and all attempts anew; otherwise it stays
-    /// as it is.
+    /// If it does not run yet, it gets the new one's message, time and priority, and all attempts anew, without the progress
+    /// and the errors of earlier ones; otherwise it stays as it is.
     Replace,
     /// If it does not run yet, it gets the new one's time; otherwise it stays as it is.
     Reschedule,

@@ -2,7 +2,7 @@
 
 use bson::doc;
 use odm::Db;
-use odm_patterns::queue::{Duplicates, Enqueued, New, Outcome, Policy, Queue, State};
+use odm_patterns::queue::{Duplicates, Enqueued, Failure, New, Outcome, Policy, Queue, State};
 
 use super::queue_model::{START, Work, number, queue, seconds};
 
@@ -11,6 +11,7 @@ crate::on_every_backend! {
     many_at_once_enqueue_one,
     windows_allow_one_each,
     a_waiting_job_is_replaced,
+    what_replaces_a_job_begins_anew,
     a_waiting_job_is_put_off,
     unique_jobs_mix_with_others,
 }
@@ -122,10 +123,7 @@ async fn a_waiting_job_is_replaced(db: &Db) {
     // Back to now, with all attempts anew.
     clock.advance(seconds(60));
     let claimed = queue.claim().await.unwrap().unwrap();
-    queue
-        .fail(&claimed, odm_patterns::queue::Failure::retry("no"))
-        .await
-        .unwrap();
+    queue.fail(&claimed, Failure::retry("no")).await.unwrap();
     assert_eq!(add(&queue, 7, replace()).await.outcome, Outcome::Replaced);
     let claimed = queue.claim().await.unwrap().unwrap();
     assert_eq!(
@@ -144,6 +142,31 @@ async fn a_waiting_job_is_replaced(db: &Db) {
     queue.ack(&claimed).await.unwrap();
     let claimed = queue.claim().await.unwrap().unwrap();
     assert_eq!((number(&claimed.job), claimed.id()), (10, behind.id));
+}
+
+async fn what_replaces_a_job_begins_anew(db: &Db) {
+    let (queue, clock) = queue(db).await;
+    let replace = || Duplicates::of("a").policy(Policy::Replace);
+    let id = add(&queue, 1, replace()).await.id;
+    let claimed = queue.claim().await.unwrap().unwrap();
+    queue.progress(&claimed, &500).await.unwrap();
+    queue.fail(&claimed, Failure::retry("tired")).await.unwrap();
+    let entry = queue.get(id).await.unwrap().unwrap();
+    assert_eq!((entry.progress().unwrap(), entry.errors.len()), (Some(500), 1));
+    assert_eq!(add(&queue, 2, replace()).await.outcome, Outcome::Replaced);
+    let entry = queue.get(id).await.unwrap().unwrap();
+    assert_eq!((entry.progress::<i32>().unwrap(), entry.errors.len()), (None, 0));
+    clock.step(1);
+    let claimed = queue.claim().await.unwrap().unwrap();
+    assert_eq!((number(&claimed.job), claimed.lease.token), (2, 2));
+    assert!(claimed.progress.is_none());
+    // One that is put off is the same job still.
+    queue.progress(&claimed, &7).await.unwrap();
+    queue.fail(&claimed, Failure::retry("tired")).await.unwrap();
+    let later = Duplicates::of("a").policy(Policy::Reschedule);
+    assert_eq!(add(&queue, 3, later).await.outcome, Outcome::Rescheduled);
+    let entry = queue.get(id).await.unwrap().unwrap();
+    assert_eq!((entry.progress().unwrap(), entry.errors.len()), (Some(7), 1));
 }
 
 async fn a_waiting_job_is_put_off(db: &Db) {
