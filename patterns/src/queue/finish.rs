@@ -46,6 +46,9 @@ struct Back {
 impl<J> Queue<J> {
     /// Says that the job is done. Saying it twice is no error, so that it can be said again when the reply was lost.
     ///
+    /// Where it [deletes the job](super::Options::keep_done), a job that is gone counts as done under this lease, as far as
+    /// can be told. Not so inside of a transaction: what else it writes is written only if the acknowledgement took effect.
+    ///
     /// One round trip; one more when the lease is lost, or for a job of a group, whose next job it lets go.
     ///
     /// # Errors
@@ -79,7 +82,7 @@ impl<J> Queue<J> {
         for lease in &leases {
             by_token.entry(lease.token).or_default().push(lease.id);
         }
-        let deletes = self.options.keep_done == Some(Duration::ZERO);
+        let deletes = self.deletes(State::Done);
         let in_groups = leases.iter().any(|lease| lease.group.is_some());
         let written = self.finish_all(&by_token, in_groups, deletes).await?;
         let groups = leases.iter().filter_map(|lease| lease.group.clone());
@@ -94,8 +97,7 @@ impl<J> Queue<J> {
             let seen = seen.iter().find(|seen| seen.id == lease.id);
             match seen {
                 Some(seen) if seen.state == State::Done && seen.is_of(lease) => None,
-                // Deleted by the acknowledgement itself, as far as can be told.
-                None if deletes => None,
+                None if deletes && self.takes_gone_for_done() => None,
                 seen => Some(LeaseLost {
                     id: lease.id,
                     token: lease.token,
@@ -255,8 +257,7 @@ impl<J> Queue<J> {
         error: Option<AttemptError>,
     ) -> Result<()> {
         let now = self.now();
-        let keeps =
-            state == State::Dead || result.is_some() || self.options.keep_done != Some(Duration::ZERO);
+        let keeps = result.is_some() || !self.deletes(state);
         let finished = if keeps {
             let end = (state, lease.group.is_some());
             let update = |j: StoredFields| self.finishing(&j, end, now, result, error);
@@ -267,10 +268,11 @@ impl<J> Queue<J> {
         };
         if finished == 0 {
             let seen = self.jobs.get(lease.id).project::<Seen>().await?;
-            if !seen
-                .as_ref()
-                .is_some_and(|seen| seen.state == state && seen.is_of(lease))
-            {
+            let is_done = match &seen {
+                Some(seen) => seen.state == state && seen.is_of(lease),
+                None => !keeps && self.takes_gone_for_done(),
+            };
+            if !is_done {
                 return Err(LeaseLost::error(lease, seen.map(|seen| seen.state)));
             }
         }
@@ -278,6 +280,17 @@ impl<J> Queue<J> {
             self.settle(vec![(group, Some(slot))]).await;
         }
         Ok(())
+    }
+
+    /// Whether a job without a result that ends so is deleted.
+    fn deletes(&self, state: State) -> bool {
+        state != State::Dead && self.options.keep_done == Some(Duration::ZERO)
+    }
+
+    /// Whether a job that is gone was deleted by the same acknowledgement, as far as can be told, whose reply was lost. The
+    /// reply of a write inside of a transaction is not lost without the transaction: there somebody else had the job.
+    fn takes_gone_for_done(&self) -> bool {
+        !self.db.in_transaction()
     }
 
     pub(super) fn finishing(

@@ -88,7 +88,8 @@ impl Options {
     }
 
     /// How long jobs that are done, or were called off, stay to be looked at, with their results: a day unless said
-    /// otherwise. With zero an acknowledgement deletes the job.
+    /// otherwise. With zero an acknowledgement deletes the job, and one that comes too late is not told from one that is
+    /// [said again](super::Queue::ack).
     pub fn keep_done(self, length: Duration) -> Options {
         Options {
             keep_done: Some(length),

@@ -1,7 +1,8 @@
 //! The life of a job.
 
 use bson::doc;
-use odm::Db;
+use odm::backend::wrap::Fault;
+use odm::{Db, Error, ErrorKind};
 use odm_patterns::queue::{Failure, New, Options, Queue, Retry, State};
 
 use super::queue_model::{START, Work, lost, number, options, queue, queue_with, seconds};
@@ -18,6 +19,8 @@ crate::on_every_backend! {
     results_and_progress_are_kept,
     finished_jobs_are_pruned_in_time,
     an_acknowledgement_deletes_where_nothing_is_kept,
+    a_deletion_whose_reply_was_lost_is_acknowledged_again,
+    what_a_transaction_writes_needs_the_job,
     a_job_that_cannot_be_read_is_dead,
     many_jobs_are_enqueued_in_one_round_trip,
 }
@@ -390,12 +393,68 @@ async fn an_acknowledgement_deletes_where_nothing_is_kept(db: &Db) {
     queue.ack(&claimed[0]).await.unwrap();
     assert_eq!(log.counts(), [("delete", 1)]);
     assert!(queue.get(claimed[0].id()).await.unwrap().is_none());
-    lost(queue.ack(&claimed[0]).await, None);
+    // Said twice, as far as can be told.
+    queue.ack(&claimed[0]).await.unwrap();
     assert_eq!(queue.ack_many(&claimed[1..3]).await.unwrap(), []);
     // What has a result stays for somebody to read it, until it is pruned.
     queue.ack_with(&claimed[3], &5).await.unwrap();
     assert_eq!(queue.statistics().await.unwrap().done, 1);
     assert_eq!(queue.prune().await.unwrap(), 1);
+}
+
+async fn a_deletion_whose_reply_was_lost_is_acknowledged_again(db: &Db) {
+    let (queue, _) = queue_with(db, options().keep_done(seconds(0))).await;
+    let (db, faults) = queue.db().faulty();
+    let faulty = queue.on(&db);
+    for job in 1..=2 {
+        let new = New::job(Work::Number(job)).group("group");
+        queue.enqueue(new).await.unwrap();
+    }
+    let first = queue.claim().await.unwrap().unwrap();
+    faults.add(Fault::nth("delete", 1).after(Error::new(ErrorKind::Network, "lost (injected)")));
+    faulty.ack(&first).await.unwrap_err();
+    assert!(queue.get(first.id()).await.unwrap().is_none());
+    assert!(queue.claim().await.unwrap().is_none());
+    faulty.ack(&first).await.unwrap();
+    // And the next of its group is let go.
+    let second = queue.claim().await.unwrap().unwrap();
+    assert_eq!(number(&second.job), 2);
+    // A job that is there, and somebody else's, is lost all the same.
+    queue.release(&second).await.unwrap();
+    lost(queue.ack(&second).await, Some(State::Ready));
+    // Whether it is dead is to be seen: it is not deleted.
+    let again = queue.claim().await.unwrap().unwrap();
+    queue.ack(&again).await.unwrap();
+    lost(queue.fail(&again, Failure::dead("late")).await, None);
+    lost(queue.ack_with(&again, &1).await, None);
+}
+
+/// Nothing is kept that says whose acknowledgement deleted a job: where writes hang on it, it was another's.
+async fn what_a_transaction_writes_needs_the_job(db: &Db) {
+    let (queue, clock) = queue_with(db, options().keep_done(seconds(0))).await;
+    queue.db().raw_collection("orders").create().await.unwrap();
+    queue.enqueue(Work::Number(1)).await.unwrap();
+    let slow = queue.claim().await.unwrap().unwrap();
+    clock.advance(seconds(11));
+    let fast = queue.claim().await.unwrap().unwrap();
+    for (claimed, many) in [(&fast, false), (&slow, false), (&slow, true)] {
+        let done = queue.db().transaction(async |tx| {
+            let order = tx.raw_collection("orders");
+            order.insert(doc! { "token": claimed.lease.token }).await?;
+            match many {
+                false => queue.on(&tx).ack(claimed).await.map(|()| 0),
+                true => Ok(queue.on(&tx).ack_many([claimed]).await?.len()),
+            }
+        });
+        match (claimed.lease.token, many) {
+            (2, _) => assert_eq!(done.await.unwrap(), 0),
+            (_, false) => lost(done.await, None),
+            (_, true) => assert_eq!(done.await.unwrap(), 1),
+        }
+    }
+    // The last one was told, and committed all the same.
+    let orders = queue.db().raw_collection("orders").count(doc! {}).await.unwrap();
+    assert_eq!(orders, 2);
 }
 
 async fn a_job_that_cannot_be_read_is_dead(db: &Db) {
