@@ -19,6 +19,7 @@
 //! | atomicity | each write is one `$inc` of one document, together with what else the update says |
 //! | round trips | [`Sampled`] 1/n for each view; [`Batched`] one for each flush of a key |
 //! | a failed write | [`Batched`] keeps the amount and writes it with the next, unless the database may have written it: then what to do is [said](Batched::when_in_doubt) |
+//! | a dropped future | [`Batched`] keeps what was not tried; the one sum that is being written is in doubt, as above |
 //! | sharded | nothing of its own |
 //!
 //! # Example

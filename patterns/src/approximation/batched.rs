@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use odm::bson::DateTime;
-use odm::{Collection, Db, ErrorKind, Field, Model, Operand, Result};
+use odm::{Collection, Db, Error, ErrorKind, Field, Model, Operand, Result};
 
 use crate::later::later;
 
@@ -37,6 +37,15 @@ struct Pending<K> {
     id: K,
     amount: i64,
     since: DateTime,
+}
+
+/// A sum that is being written.
+struct Writing<'a, M: Model> {
+    batched: &'a Batched<M>,
+    key: String,
+    sum: Pending<M::Key>,
+    /// Whether it is to be written once more.
+    again: bool,
 }
 
 impl<M: Model> Batched<M> {
@@ -81,6 +90,8 @@ impl<M: Model> Batched<M> {
     /// Adds to the sum of a document; whether it was written. No round trip, or one. Amounts for documents that are not
     /// there are lost.
     ///
+    /// Cancel safety: the sum that is being written when the future is dropped is [in doubt](Batched::when_in_doubt).
+    ///
     /// # Errors
     /// Those of an update.
     pub async fn add(&self, id: impl Operand<M::Key>, amount: i64) -> Result<bool> {
@@ -108,6 +119,9 @@ impl<M: Model> Batched<M> {
 
     /// Writes all sums; how many. One round trip for each.
     ///
+    /// Cancel safety: what was not tried yet when the future is dropped stays here; the one sum that is being written is
+    /// [in doubt](Batched::when_in_doubt).
+    ///
     /// # Errors
     /// The first error; the other sums are tried all the same.
     pub async fn flush(&self) -> Result<usize> {
@@ -131,12 +145,17 @@ impl<M: Model> Batched<M> {
     }
 
     async fn write_all(&self, is_due: impl Fn(DateTime) -> bool) -> Result<usize> {
-        let due: Vec<(String, Pending<M::Key>)> = {
-            let mut pending = self.lock();
-            take_due(&mut pending, is_due)
+        let due: Vec<String> = {
+            let pending = self.lock();
+            let due = pending.iter().filter(|(_, sum)| is_due(sum.since));
+            due.map(|(key, _)| key.clone()).collect()
         };
         let (mut written, mut failed) = (0, None);
-        for (key, sum) in due {
+        for key in due {
+            // One at a time: those that are left when this is dropped stay.
+            let Some(sum) = self.lock().remove(&key) else {
+                continue;
+            };
             match self.write(key, sum).await {
                 Ok(()) => written += 1,
                 Err(error) => failed = failed.or(Some(error)),
@@ -149,18 +168,23 @@ impl<M: Model> Batched<M> {
     }
 
     async fn write(&self, key: String, sum: Pending<M::Key>) -> Result<()> {
+        let repeats = self.in_doubt == InDoubt::Repeat;
+        let mut writing = Writing {
+            batched: self,
+            key,
+            sum,
+            again: repeats,
+        };
+        let sum = &writing.sum;
         let update = self
             .documents
             .update_one(|_| M::key_field().eq(&sum.id), |_| self.field.inc(sum.amount));
-        let Err(error) = update.await else { return Ok(()) };
-        let kind = error.kind();
-        let is_in_doubt = matches!(kind, ErrorKind::Network | ErrorKind::InDoubt | ErrorKind::Timeout);
-        if !is_in_doubt || self.in_doubt == InDoubt::Repeat {
-            let mut pending = self.lock();
-            let again = pending.entry(key).or_insert(Pending { amount: 0, ..sum });
-            again.amount = again.amount.saturating_add(sum.amount);
-        }
-        Err(error)
+        let written = update.await.map(drop);
+        writing.again = match &written {
+            Ok(()) => false,
+            Err(error) => !may_have_happened(error) || repeats,
+        };
+        written
     }
 
     fn is_old(&self, since: DateTime) -> bool {
@@ -172,13 +196,29 @@ impl<M: Model> Batched<M> {
     }
 }
 
-fn take_due<K>(
-    pending: &mut HashMap<String, Pending<K>>,
-    is_due: impl Fn(DateTime) -> bool,
-) -> Vec<(String, Pending<K>)> {
-    let (due, rest) = pending.drain().partition(|(_, sum)| is_due(sum.since));
-    *pending = rest;
-    HashMap::into_iter(due).collect()
+/// Also where the future is dropped before the write has ended.
+impl<M: Model> Drop for Writing<'_, M> {
+    fn drop(&mut self) {
+        if !self.again {
+            return;
+        }
+        let mut pending = self.batched.lock();
+        let again = pending
+            .entry(std::mem::take(&mut self.key))
+            .or_insert_with(|| Pending {
+                id: self.sum.id.clone(),
+                amount: 0,
+                since: self.sum.since,
+            });
+        again.amount = again.amount.saturating_add(self.sum.amount);
+    }
+}
+
+fn may_have_happened(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Network | ErrorKind::InDoubt | ErrorKind::Timeout
+    )
 }
 
 impl<M: Model> Clone for Batched<M> {

@@ -1,19 +1,25 @@
 //! Approximations: counters that are written less often than they count.
 
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bson::DateTime;
+use futures_util::future::{Either, select};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind, Model};
 use odm_patterns::approximation::{Batched, InDoubt, Sampled};
+use odm_tests::interrupted::interrupted;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 crate::on_every_backend! {
     sampled_counters_write_little,
     batched_counters_write_when_it_is_worth_it,
     batched_counters_of_a_collection_that_is_named_later,
+    a_flush_that_is_dropped_keeps_what_it_did_not_try,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
@@ -108,4 +114,63 @@ async fn batched_counters_of_a_collection_that_is_named_later(db: &Db) {
     views.flush().await.unwrap();
     assert_eq!(pages.get(1).required().await.unwrap().views, 7);
     assert!(db.collection::<Page>().find_all().await.unwrap().is_empty());
+}
+
+async fn a_flush_that_is_dropped_keeps_what_it_did_not_try(db: &Db) {
+    /// The same, until one of its operations does not come back.
+    async fn dropped<T>(
+        db: &Db,
+        nth: u64,
+        in_doubt: InDoubt,
+        work: impl AsyncFnOnce(&Batched<Page>) -> T,
+    ) -> Batched<Page> {
+        let (reached, reach) = oneshot::channel();
+        let (db, _) = interrupted(db, nth, async move {
+            reached.send(()).unwrap();
+            pending().await
+        });
+        let views = Batched::<Page>::new(&db, |p| p.views, 10).when_in_doubt(in_doubt);
+        for id in 1..=3 {
+            views.add(id, 5).await.unwrap();
+        }
+        match select(pin!(work(&views)), reach).await {
+            Either::Left(_) => panic!("it came back"),
+            Either::Right((reached, _)) => reached.unwrap(),
+        }
+        views
+    }
+    let pages = db.collection::<Page>();
+    for id in 1..=3 {
+        pages.insert(Page { id, views: 0 }).await.unwrap();
+    }
+    let stored = async || {
+        let pages = pages.find_all().await.unwrap();
+        pages.iter().map(|page| page.views).sum::<i64>()
+    };
+    // One was written, one may have been, one was not tried.
+    let views = dropped(db, 2, InDoubt::Drop, async |views: &Batched<Page>| {
+        views.flush().await
+    })
+    .await;
+    assert_eq!((stored().await, views.pending()), (5, 5));
+    assert_eq!(views.flush().await.unwrap(), 1);
+    assert_eq!((stored().await, views.pending()), (10, 0));
+    let views = dropped(db, 2, InDoubt::Repeat, async |views: &Batched<Page>| {
+        views.flush().await
+    })
+    .await;
+    assert_eq!((stored().await, views.pending()), (15, 10));
+    assert_eq!(views.flush().await.unwrap(), 2);
+    assert_eq!((stored().await, views.pending()), (25, 0));
+    // The same of one that is written because it is worth it.
+    let views = dropped(db, 1, InDoubt::Repeat, async |views: &Batched<Page>| {
+        views.add(1, 6).await
+    })
+    .await;
+    assert_eq!((stored().await, views.pending()), (25, 21));
+    let views = dropped(db, 1, InDoubt::Drop, async |views: &Batched<Page>| {
+        views.add(1, 6).await
+    })
+    .await;
+    assert_eq!((stored().await, views.pending()), (25, 10));
 }
