@@ -38,7 +38,7 @@
 //!
 //! | operation | |
 //! |---|---|
-//! | [`enqueue`](Queue::enqueue), [`enqueue_many`](Queue::enqueue_many) | 1; with a unique key 1 a job, and 1 to 3 more if the key is taken; with a group 3 |
+//! | [`enqueue`](Queue::enqueue), [`enqueue_many`](Queue::enqueue_many) | 1; with a unique key 1 a job, and 1 to 3 more if the key is taken, and 1 for those between two such jobs; with a group 3 |
 //! | [`claim`](Queue::claim) | 1; with lanes up to 2; when nothing is ready 1 more, and 2 or 3 more if that made something ready |
 //! | [`claim_many`](Queue::claim_many) | 2, whatever the number; 3 where jobs are unique, of groups, or of different pasts |
 //! | [`ack`](Queue::ack), [`heartbeat`](Queue::heartbeat), [`progress`](Queue::progress), [`snooze`](Queue::snooze), [`release`](Queue::release), [`fail`](Queue::fail) | 1; of a group 1 more; 2 when the lease is lost |

@@ -66,8 +66,8 @@ impl<J: Job> Queue<J> {
         Ok(enqueued)
     }
 
-    /// Enqueues jobs. One round trip for all that have neither a unique key nor a group; unique ones take what
-    /// [`enqueue`](Queue::enqueue) says, each; groups take two and one for each group.
+    /// Enqueues jobs, in this order. One round trip for all that follow each other without a unique key; unique ones take
+    /// what [`enqueue`](Queue::enqueue) says, each; each group takes two more.
     ///
     /// Not all or nothing, but in order: when it fails, the jobs before the failure may be there. Give it a transaction if
     /// it has to be.
@@ -85,17 +85,15 @@ impl<J: Job> Queue<J> {
             drafts.push((self.draft(&new, now)?, new.duplicates));
         }
         let groups = self.number_all(&mut drafts).await?;
-        let plain = drafts
-            .iter()
-            .filter(|(_, duplicates)| duplicates.is_none())
-            .map(|(job, _)| job);
-        self.jobs.insert_many(plain).await?;
         let mut enqueued = Vec::with_capacity(drafts.len());
-        for (job, duplicates) in &drafts {
-            enqueued.push(match duplicates {
-                None => Enqueued::added(job.id),
-                Some(duplicates) => self.enqueue_unique(job, duplicates, now).await?,
-            });
+        // Of a group nobody may find a later job before an earlier one is there.
+        for run in drafts.chunk_by(|(_, one), (_, next)| one.is_none() && next.is_none()) {
+            if let [(job, Some(duplicates))] = run {
+                enqueued.push(self.enqueue_unique(job, duplicates, now).await?);
+                continue;
+            }
+            self.jobs.insert_many(run.iter().map(|(job, _)| job)).await?;
+            enqueued.extend(run.iter().map(|(job, _)| Enqueued::added(job.id)));
         }
         self.settle(groups.into_iter().map(|group| (group, None)).collect())
             .await;

@@ -1,5 +1,7 @@
 //! Failures at every write of every operation: nothing is lost, and no job is done by two.
 
+use std::collections::BTreeSet;
+
 use bson::oid::ObjectId;
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
@@ -9,6 +11,7 @@ use super::queue_model::{Clock, Work, clear, number, options, queue, seconds};
 
 crate::on_every_backend! {
     a_failure_at_any_write_loses_nothing,
+    what_comes_behind_a_job_that_fails_is_not_enqueued,
 }
 
 macro_rules! operations {
@@ -236,4 +239,31 @@ async fn a_failure_at_any_write_loses_nothing(db: &Db) {
             }
         }
     }
+}
+
+async fn what_comes_behind_a_job_that_fails_is_not_enqueued(db: &Db) {
+    let (queue, _) = queue(db).await;
+    let (db, faults) = queue.db().faulty();
+    let (db, log) = db.logged();
+    let faulty = queue.on(&db);
+    let jobs = || {
+        (1..=6).map(|job| match job {
+            3 | 4 => New::job(Work::Number(job)).unique(job.to_string()),
+            _ => New::job(Work::Number(job)),
+        })
+    };
+    faults.add(Fault::nth("findAndModify", 2).before(Error::new(ErrorKind::Network, "lost (injected)")));
+    faulty.enqueue_many(jobs()).await.unwrap_err();
+    let there = queue.list(State::Ready, 0).await.unwrap();
+    let there: BTreeSet<i32> = there.iter().map(|entry| number(&entry.job)).collect();
+    assert_eq!(there, BTreeSet::from([1, 2, 3]));
+    // One round trip for those that follow each other.
+    log.take();
+    let enqueued = faulty.enqueue_many(jobs()).await.unwrap();
+    assert_eq!(log.counts(), [("insert", 2), ("findAndModify", 2)]);
+    let kept = enqueued.iter().map(|enqueued| !enqueued.is_added());
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        [false, false, true, false, false, false]
+    );
 }

@@ -6,7 +6,7 @@ use bson::{DateTime, doc};
 use odm::Db;
 use odm_patterns::idempotency::{Keys, Ran};
 use odm_patterns::queue::{Cancel, Duplicates, Enqueued, New, Outcome, Policy, Queue, State};
-use odm_tests::interleavings::every_interleaving;
+use odm_tests::interleavings::{every_interleaving, every_interleaving_of};
 
 use super::queue_model::{START, Work, number, options};
 
@@ -238,6 +238,39 @@ async fn a_job_that_is_called_off_while_it_is_taken_back_does_not_run_again() {
                 other => panic!("{other:?}"),
             };
             assert_eq!(work_off(db).await, expected, "{order:?}");
+        },
+    );
+    assert!(orders.await > 10);
+}
+
+/// Of one who enqueues jobs of a group, and one who works on them as they come.
+#[tokio::test]
+async fn jobs_of_a_group_that_come_together_are_worked_on_in_their_order() {
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let orders = every_interleaving_of(
+        3,
+        async || with_jobs([]).await,
+        |db, n| {
+            let done = done.clone();
+            Box::pin(async move {
+                let queue = at(db, 0);
+                if n == 0 {
+                    let job = |number| New::job(Work::Number(number)).group("group");
+                    let jobs = [job(1), job(2).unique("two"), job(3)];
+                    queue.enqueue_many(jobs).await.unwrap();
+                    return;
+                }
+                queue.tend().await.unwrap();
+                while let Some(claimed) = queue.claim().await.unwrap() {
+                    queue.ack(&claimed).await.unwrap();
+                    done.lock().unwrap().push(number(&claimed.job));
+                }
+            })
+        },
+        async |db, order| {
+            let mut done = std::mem::take(&mut *done.lock().unwrap());
+            done.extend(work_off(db).await);
+            assert_eq!(done, [1, 2, 3], "{order:?}");
         },
     );
     assert!(orders.await > 10);
