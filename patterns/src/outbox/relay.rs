@@ -13,6 +13,7 @@ use super::pauses::Pauses;
 use crate::dotted::value_at;
 use crate::keyed::integer;
 use crate::later::later;
+use crate::numbered::is_too_large;
 
 /// Publishes what waits in the [`Outbox`]es of a collection.
 pub struct Relay<M: Model> {
@@ -73,8 +74,9 @@ impl<M: Model> Relay<M> {
     /// others come beside them.
     ///
     /// # Errors
-    /// Those of the database; what was published and not taken out by then is published again. `Decode` when an outbox
-    /// cannot be read, after what could be was published.
+    /// Those of the database; what was published and not taken out by then is published again. After what could be was
+    /// published: `Decode` when an outbox cannot be read, and the database's error when a document (16 MiB) has no room for
+    /// the lease.
     pub async fn run<E, F, Fut>(&self, mut send: F) -> Result<Relayed<E>>
     where
         F: FnMut(Delivery) -> Fut,
@@ -96,14 +98,14 @@ impl<M: Model> Relay<M> {
                 waiting.extend(self.waiting(well, seen, failed).await?);
             }
         }
-        let mut unreadable = None;
+        let mut passed_over = None;
         for document in waiting {
             let id = document.get("_id").cloned().unwrap_or(Bson::Null);
             let stored = value_at(&document, &path).cloned().unwrap_or(Bson::Null);
             let outbox: Outbox = match odm::bson::deserialize_from_bson(stored) {
                 Ok(outbox) => outbox,
                 Err(error) => {
-                    unreadable.get_or_insert(
+                    passed_over.get_or_insert(
                         odm::Error::new(odm::ErrorKind::Decode, "the outbox cannot be read")
                             .with_model(M::DESCRIPTOR.name)
                             .with_id(id)
@@ -113,11 +115,17 @@ impl<M: Model> Relay<M> {
                     continue;
                 }
             };
-            if let Some(claimed) = self.claim(&id, outbox).await? {
-                self.deliver(&id, claimed, &mut send, &mut relayed).await?;
+            match self.claim(&id, outbox).await {
+                Ok(Some(claimed)) => self.deliver(&id, claimed, &mut send, &mut relayed).await?,
+                Ok(None) => {}
+                // The oldest would keep all others away. In a transaction the error has ended it.
+                Err(error) if is_too_large(&error) && !self.db.in_transaction() => {
+                    passed_over.get_or_insert(error.with_model(M::DESCRIPTOR.name).with_id(id));
+                }
+                Err(error) => return Err(error),
             }
         }
-        match unreadable {
+        match passed_over {
             Some(error) => Err(error),
             None => Ok(relayed),
         }

@@ -19,6 +19,7 @@ crate::on_every_backend! {
     a_document_inserted_again_is_another_source,
     events_of_softly_deleted_documents_are_published,
     an_outbox_that_cannot_be_read_does_not_keep_others_back,
+    a_document_without_room_for_a_lease_does_not_keep_others_back,
     publishing_counts_no_version,
 }
 
@@ -306,6 +307,38 @@ async fn an_outbox_that_cannot_be_read_does_not_keep_others_back(db: &Db) {
         "{text}"
     );
     assert_eq!(sent.into_inner().unwrap(), [2]);
+}
+
+async fn a_document_without_room_for_a_lease_does_not_keep_others_back(db: &Db) {
+    for id in [1, 2] {
+        note(db, id).await;
+        emit(db, id, id.into()).await;
+    }
+    let raw = db.raw_collection("outbox_notes");
+    raw.update_one(doc! {"_id": 1}, doc! {"$set": {"pad": ""}})
+        .await
+        .unwrap();
+    let stored = raw.get(bson::Bson::Int32(1)).required().await.unwrap();
+    let left = (16 << 20) - bson::serialize_to_vec(&stored).unwrap().len();
+    raw.update_one(doc! {"_id": 1}, doc! {"$set": {"pad": "x".repeat(left)}})
+        .await
+        .unwrap();
+    let sent = Mutex::new(Vec::new());
+    for _ in 0..2 {
+        let publisher = relay(db);
+        let relayed = publisher.run(async |delivery: Delivery| {
+            sent.lock().unwrap().push(delivery.data::<i64>()?);
+            Ok::<(), Error>(())
+        });
+        let error = relayed.await.unwrap_err();
+        assert_eq!(error.id(), Some(&bson::Bson::Int32(1)));
+        assert!(error.to_string().contains("Note"), "{error}");
+    }
+    assert_eq!(*sent.lock().unwrap(), [2]);
+    raw.update_one(doc! {"_id": 1}, doc! {"$unset": {"pad": ""}})
+        .await
+        .unwrap();
+    assert_eq!(run(&relay(db)).await, [(1, 1)]);
 }
 
 /// It changes nothing that users of the document see.
