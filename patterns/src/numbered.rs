@@ -20,7 +20,7 @@ pub(crate) struct Numbered {
 pub(crate) const FULL_BYTES: usize = 15 << 20;
 
 /// How large a document can be at all.
-const MAX_BYTES: usize = 16 << 20;
+pub(crate) const MAX_BYTES: usize = 16 << 20;
 
 /// What an element takes beside itself: its type, its number, and what is kept of it.
 const ELEMENT_BYTES: usize = 16;
@@ -209,7 +209,7 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
 }
 
 // MongoDB's codes.
-const BSON_TOO_LARGE: i32 = 10334;
+pub(crate) const BSON_TOO_LARGE: i32 = 10334;
 const UPDATE_TOO_LARGE: i32 = 17419;
 const UPSERT_TOO_LARGE: i32 = 17420;
 

@@ -30,6 +30,7 @@
 //! | recovery | a dead worker's job is ready again when its lease has ended and somebody [tends](Queue::tend) to the queue |
 //! | order | by priority, then by when due; jobs of a group strictly in the order of enqueueing |
 //! | clocks | only say when: a clock that jumps makes leases end early or late, but never makes an old token valid |
+//! | size | a job has 16 MiB less 64 KiB; one whose document has no room left for a lease or an error is dead, and holds up nobody |
 //! | transactions | `queue.on(&tx)` enqueues and acknowledges inside of a transaction |
 //! | crash | each operation is one atomic write per job; what was half done is finished by the next `tend` |
 //! | sharding | by `_id` (hashed), without unique keys and groups: their unique indexes need the shard key |
@@ -103,6 +104,7 @@ mod plain;
 mod rate;
 mod redrive;
 mod retry;
+mod room;
 mod signal;
 mod statistics;
 mod stored;

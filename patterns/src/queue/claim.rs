@@ -11,7 +11,7 @@ use super::job::Job;
 use super::lease::{Claimed, Lease};
 use super::message;
 use super::order;
-use super::stored::{BY_ID, State, Stored, StoredFields, StoredLease};
+use super::stored::{BY_ID, Due, State, Stored, StoredFields, StoredLease};
 
 /// How often a batch is looked for again, further behind, when others took what was found.
 const TRIES: u64 = 4;
@@ -47,7 +47,8 @@ impl<J: Job> Queue<J> {
     /// until its [lease](super::Options::lease) ends. The claim counts as an attempt.
     ///
     /// One round trip; when nothing is ready one more, in which jobs that are due, and those whose lease has ended, become
-    /// ready, and then up to three more. A stored job that is no `J` becomes dead, and the next one is claimed.
+    /// ready, and then up to three more. A stored job that is no `J` becomes dead, and the next one is claimed; so does one
+    /// whose document (16 MiB) has no room for the lease.
     ///
     /// # Errors
     /// As any operation. When the reply is lost the job was claimed all the same, and becomes ready again when its lease
@@ -124,7 +125,7 @@ impl<J: Job> Queue<J> {
             for job in jobs {
                 claimed.extend(self.read(job).await?);
             }
-            // When none of them is a `J` there may be more behind them.
+            // When none of them is a `J`, or has room for a lease, there may be more behind them.
             if !claimed.is_empty() {
                 let used = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
                 self.give_back(permits.saturating_sub(used)).await?;
@@ -182,20 +183,44 @@ impl<J> Queue<J> {
 
     async fn claim_ready(&self) -> Result<Option<Stored>> {
         for part in self.parts() {
-            let claimed = self
-                .jobs
-                .find_one_and_update(
-                    |j| ready(&j, part),
-                    |j| self.take(&j, ObjectId::new(), self.lease_end()),
-                )
-                .sort(|j| j.order.asc())
-                .return_new()
-                .await?;
+            let claimed = match self.claim_first(|j| ready(j, part)).await {
+                Err(error) if self.has_no_room(&error) => self.claim_with_room(part).await?,
+                claimed => claimed?,
+            };
             if claimed.is_some() {
                 return Ok(claimed);
             }
         }
         Ok(None)
+    }
+
+    async fn claim_first(&self, which: impl Fn(&StoredFields) -> Filter<Stored>) -> Result<Option<Stored>> {
+        self.jobs
+            .find_one_and_update(
+                |j| which(&j),
+                |j| self.take(&j, ObjectId::new(), self.lease_end()),
+            )
+            .sort(|j| j.order.asc())
+            .return_new()
+            .await
+    }
+
+    /// Claims the first job that has room for a lease; those before it are dead.
+    async fn claim_with_room(&self, part: Part) -> Result<Option<Stored>> {
+        loop {
+            let found = self.jobs.find(|j| ready(&j, part)).sort(|j| j.order.asc());
+            let found = found.limit(1).project::<Due>().await?;
+            let Some(first) = found.first() else {
+                return Ok(None);
+            };
+            // Not whichever is first by then: only of this one it is known what the error is about.
+            let is_first = |j: &StoredFields| j.id.eq(first.id) & j.state.eq(State::Ready);
+            match self.claim_first(is_first).await {
+                Ok(None) => {}
+                Err(error) if self.has_no_room(&error) => drop(self.bury(first).await?),
+                claimed => return claimed,
+            }
+        }
     }
 
     /// Whether a job is ready, or would be if somebody asked for it. One round trip.
@@ -262,7 +287,14 @@ impl<J> Queue<J> {
                     },
                 )
                 .hint(BY_ID)
-                .await?;
+                .await;
+            let taken = match taken {
+                Err(error) if self.has_no_room(&error) => {
+                    self.take_each(&ids, claim, until).await?;
+                    return Ok(Batch::Jobs(self.taken_by(claim, &ids).await?));
+                }
+                taken => taken?,
+            };
             if taken.modified == 0 {
                 continue;
             }
@@ -272,18 +304,40 @@ impl<J> Queue<J> {
                 }
                 return Ok(Batch::Jobs(jobs));
             }
-            let mut jobs = self
-                .jobs
-                .find(|j| among(&ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
-                .hint(BY_ID)
-                .await?;
-            jobs.sort_by_key(|job| job.place);
+            let jobs = self.taken_by(claim, &ids).await?;
             return Ok(match jobs.is_empty() {
                 true => Batch::Outrun,
                 false => Batch::Jobs(jobs),
             });
         }
         Ok(Batch::Outrun)
+    }
+
+    /// Takes those that are still ready one by one, after one of them had no room for a lease: that one is dead.
+    async fn take_each(&self, ids: &RawArrayBuf, claim: ObjectId, until: DateTime) -> Result<()> {
+        let left = self.jobs.find(|j| among(ids) & j.state.eq(State::Ready));
+        for job in left.hint(BY_ID).project::<Due>().await? {
+            let taken = self.jobs.update_one(
+                |j| j.id.eq(job.id) & j.state.eq(State::Ready),
+                |j| self.take(&j, claim, until),
+            );
+            match taken.await {
+                Err(error) if self.has_no_room(&error) => drop(self.bury(&job).await?),
+                taken => drop(taken?),
+            }
+        }
+        Ok(())
+    }
+
+    /// The jobs that a claim took, in their order.
+    async fn taken_by(&self, claim: ObjectId, ids: &RawArrayBuf) -> Result<Vec<Stored>> {
+        let mut jobs = self
+            .jobs
+            .find(|j| among(ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
+            .hint(BY_ID)
+            .await?;
+        jobs.sort_by_key(|job| job.place);
+        Ok(jobs)
     }
 
     fn lease_end(&self) -> DateTime {

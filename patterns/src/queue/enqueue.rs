@@ -9,6 +9,7 @@ use super::job::Job;
 use super::message;
 use super::new::{Duplicates, New, Policy};
 use super::order;
+use super::room::has_room;
 use super::stored::{State, Stored};
 
 /// How often enqueueing under a unique key is tried when the job that has it changes meanwhile.
@@ -46,7 +47,8 @@ impl<J: Job> Queue<J> {
     /// unless it has a [unique](New::unique) key.
     ///
     /// # Errors
-    /// `Encode` for a job that does not fit BSON; `Conflict` when the job that has the key is changed all the time.
+    /// `Encode` for a job that does not fit BSON; `InvalidArgument` for one of more than 16 MiB less 64 KiB; `Conflict` when
+    /// the job that has the key is changed all the time.
     pub async fn enqueue(&self, job: impl Into<New<J>>) -> Result<Enqueued> {
         let new = job.into();
         let now = self.now();
@@ -110,7 +112,7 @@ impl<J: Job> Queue<J> {
             Some(_) => State::Waiting,
             None => due_state(due, now),
         };
-        Ok(Stored {
+        let job = Stored {
             id,
             state,
             created: now,
@@ -132,7 +134,9 @@ impl<J: Job> Queue<J> {
             result: None,
             errors: Vec::new(),
             finished: None,
-        })
+        };
+        has_room(&job)?;
+        Ok(job)
     }
 
     /// Gives the jobs of groups their numbers; the groups, each once.

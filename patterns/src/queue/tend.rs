@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queue;
 use super::order;
+use super::room::without_room;
 use super::stored::{AttemptError, BY_ID, Due, State, StoredFields};
 
 /// By how much the lease of another handle may be ahead of this one's clock.
@@ -45,7 +46,8 @@ struct Finished {
 impl<J> Queue<J> {
     /// Does what has to be done now and then: makes ready what is due, and what a dead worker held; lets go the jobs of
     /// groups that were forgotten; deletes what was kept long enough; up to a [batch](super::Options::batch) of each. A
-    /// [`Worker`](super::Worker) calls it every second. Anybody may, as often as they like and at the same time.
+    /// [`Worker`](super::Worker) calls it every second. Anybody may, as often as they like and at the same time. A job that
+    /// a dead worker held, and whose document (16 MiB) has no room for that in its log of errors, is dead.
     ///
     /// Four round trips when there is nothing to do.
     ///
@@ -137,9 +139,16 @@ impl<J> Queue<J> {
                 |j| self.reclaim(&j, job, next, now),
             );
         }
+        let (mut left, full) = match batch.await {
+            Err(error) if !self.db.in_transaction() => without_room(error)?,
+            written => (written?.matched, Vec::new()),
+        };
         // Others may do the same at the same time: what they did is not counted here.
-        let mut left = batch.await?.matched;
-        for job in expired {
+        for (at, job) in expired.iter().enumerate() {
+            if full.contains(&at) {
+                tended.died += u64::from(self.bury(job).await?);
+                continue;
+            }
             let count = match next_state(job) {
                 State::Dead => &mut tended.died,
                 State::Canceled => &mut tended.canceled,

@@ -207,6 +207,7 @@ mod queue_jobs;
 mod queue_leases;
 mod queue_model;
 mod queue_plain;
+mod queue_room;
 mod queue_schedules;
 mod queue_transactions;
 mod queue_unique;
