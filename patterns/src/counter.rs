@@ -16,7 +16,7 @@
 //! | granularities | all figures of a [`Layout`] are in one document, and change by one update: day and month never disagree. With [several layouts](Shape::also) the documents change in one transaction |
 //! | atomicity | `$inc`, `$min`, `$max`: nothing is read before it is written, no two writers wait for each other's reading |
 //! | acknowledged | is counted. What was not acknowledged is in doubt: counted or not, never twice; send it again under its [id](Event::id) |
-//! | sent twice | counted once, if it has an id and is among the last [`remember`](Shape::remember) of its document: 100 ids, 2 KB or so. Rolled up, or retired, a document is forgotten with its ids: set [`closed_after`](Shape::closed_after), so that what comes again after that is left out |
+//! | sent twice | counted once, if it has an id and is among the last [`remember`](Shape::remember) of its document: 100 ids, 2 KB or so. Rolled up, or retired, a document is forgotten with its ids: set [`closed_after`](Shape::closed_after), so that what comes again after that is left out. What comes again after [`shards`](Shape::shards) grew may be counted again |
 //! | late events | go where they belong, however late, unless [`closed_after`](Shape::closed_after) |
 //! | pre-allocation | adds zeros by `$inc`: it can come before, between and after counts, and changes none |
 //! | reports | equal a recount of the events, as of the time of the reading; holes are zeros |

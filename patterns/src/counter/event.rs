@@ -56,7 +56,8 @@ impl<T> Event<T> {
     }
 
     /// What tells this event apart: sent again, it is not counted again, as long as it is
-    /// [remembered](super::Shape::remember). An id is that of one event of one key and time.
+    /// [remembered](super::Shape::remember), and the number of [shards](super::Shape::shards) is the same. An id is that of
+    /// one event of one key and time.
     pub fn id(mut self, id: impl Into<String>) -> Event<T> {
         self.id = Some(id.into());
         self

@@ -103,6 +103,10 @@ impl<T: Amount> Shape<T> {
 
     /// Spreads every document over so many, from 1 to 1000, which are added up when they are read: for figures that are
     /// written more often than one document can be. The number may grow, but not shrink.
+    ///
+    /// An event's [id](super::Event::id) chooses its shard. One that was counted before the number grew, and is sent again
+    /// after that, may go into another shard, which does not know the id, and is counted again: let the number grow when no
+    /// event is in doubt, in all programs at the same time.
     pub fn shards(mut self, shards: u16) -> Shape<T> {
         self.shards = shards;
         self

@@ -18,6 +18,7 @@ crate::on_every_backend! {
     reports_equal_a_recount,
     preallocation_changes_no_count,
     an_event_sent_twice_is_counted_once,
+    more_shards_keep_what_was_counted_but_not_all_ids,
     memory_of_events_is_bounded,
     measures_have_extremes_and_histograms,
     local_days_have_23_and_25_hours,
@@ -257,6 +258,34 @@ async fn an_event_sent_twice_is_counted_once(db: &Db) {
         let hour = time..at("2026-11-02T14:00:00Z");
         assert_eq!(views.total(&page("/"), hour, Unit::Hour).await.unwrap().count, 6);
     }
+}
+
+async fn more_shards_keep_what_was_counted_but_not_all_ids(db: &Db) {
+    let time = at("2026-11-02T13:00:00Z");
+    let day = time..at("2026-11-02T14:00:00Z");
+    let views =
+        |shards| Counters::new(db, "views", Shape::new(Layout::per(Unit::Day)).shards(shards)).unwrap();
+    let event = |id: i32| Event::of(page("/")).at(time).id(format!("e{id}"));
+    let (few, more) = (views(2), views(4));
+    for id in 0..20 {
+        assert_eq!(few.record(event(id)).await.unwrap(), Recorded::Now);
+    }
+    let total = async || {
+        more.total(&page("/"), day.clone(), Unit::Day)
+            .await
+            .unwrap()
+            .count
+    };
+    assert_eq!(total().await, 20);
+    // Those that are known by another shard now are counted again, once.
+    let mut again = 0;
+    for id in 0..20 {
+        again += i64::from(more.record(event(id)).await.unwrap() == Recorded::Now);
+        assert_eq!(more.record(event(id)).await.unwrap(), Recorded::Before);
+    }
+    assert!(0 < again && again < 20, "{again}");
+    assert_eq!(total().await, 20 + again);
+    assert_eq!(more.verify().await.unwrap(), []);
 }
 
 async fn memory_of_events_is_bounded(db: &Db) {
