@@ -128,7 +128,7 @@ fn what_may_be_committed_is_not_said_to_be_rolled_back() {
         fake.commit_answers(Err(answer));
         let rolled_back = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let options = TransactionOptions::new().retry_for(Duration::ZERO);
-        let result = block_on(fake.db().transaction_with(options, async |tx| {
+        let result: Result<()> = block_on(fake.db().transaction_with(options, async |tx| {
             let rolled_back = rolled_back.clone();
             tx.after_rollback(move || async move {
                 rolled_back.store(true, std::sync::atomic::Ordering::SeqCst);
