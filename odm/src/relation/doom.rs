@@ -15,7 +15,7 @@ use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions
 use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{Scope, Settings, narrow};
+use crate::lifecycle::{Scope, Settings, narrow, narrow_kind};
 use crate::schema::{DeclaredRelation, ModelDescriptor};
 
 /// Whether deletions of a model's documents mean something for others.
@@ -309,7 +309,11 @@ impl Doom<'_> {
             for filter in filters {
                 let collation = comparing::for_keys(&keys);
                 let change = releasing(&steps, keys.clone(), how)?;
-                let update = update_of(&target, filter, change, true, collation);
+                let mut update = update_of(&target, filter, change, true, collation);
+                if let Some(plan) = target.plan() {
+                    // What else is in the collection has other rules, or none.
+                    narrow_kind(plan, &mut update)?;
+                }
                 write(&target, update, false, at).await?;
             }
         }

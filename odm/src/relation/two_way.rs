@@ -17,7 +17,7 @@ use crate::codec;
 use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{Scope, Settings, narrow};
+use crate::lifecycle::{Scope, Settings, narrow, narrow_kind};
 use crate::model::{Field, Model};
 use crate::schema::{DeclaredRelation, MakeLink};
 
@@ -392,7 +392,10 @@ impl Side {
         Ok(self.write(self.detaching(id, key)?).await?.1 > 0)
     }
 
-    async fn write(&self, operation: Operation) -> Result<(u64, u64)> {
+    async fn write(&self, mut operation: Operation) -> Result<(u64, u64)> {
+        if let Some(plan) = self.target.plan() {
+            narrow_kind(plan, &mut operation)?;
+        }
         let result = self.target.write(operation, Settings::default()).await?.write()?;
         match result.errors.into_iter().next() {
             Some((_, error)) => Err(self.target.explain(error, "update")),

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bson::{DateTime, doc};
-use odm::{Db, ErrorKind, Filter, Model, Ref};
+use odm::{Db, Embedded, ErrorKind, Filter, Model, Ref};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
     rules_of_a_kind_hold_for_deletions_by_the_enum,
     rules_of_an_enum_hold_for_deletions_by_a_kind,
     what_goes_with_a_soft_deletion_has_its_date,
+    other_kinds_of_the_collection_keep_their_references,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -219,4 +220,73 @@ async fn what_goes_with_a_soft_deletion_has_its_date(db: &Db) {
         31
     );
     assert_eq!(remarks.find_all().await.unwrap().len(), 63);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "clients", referred_by(Invoice))]
+struct Client {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Post {
+    client: Option<Ref<Client>>,
+}
+
+/// Lets go by operators, and by a pipeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "papers", kind = "invoice")]
+#[odm(reference(posts.any().client: Option<Ref<Client>>, on_delete = nullify))]
+struct Invoice {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(on_delete = nullify)]
+    client: Option<Ref<Client>>,
+    #[odm(on_delete = pull)]
+    others: Vec<Ref<Client>>,
+    posts: Vec<Post>,
+    #[odm(version)]
+    version: i64,
+}
+
+/// The same fields, without rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "papers", kind = "order")]
+struct Order {
+    #[serde(rename = "_id")]
+    id: i32,
+    client: Ref<Client>,
+    others: Vec<Ref<Client>>,
+    posts: Vec<Post>,
+}
+
+async fn other_kinds_of_the_collection_keep_their_references(db: &Db) {
+    let (clients, orders) = (db.collection::<Client>(), db.collection::<Order>());
+    clients.insert(Client { id: 1 }).await.unwrap();
+    let client = Ref::new(1);
+    let posts = vec![Post { client: Some(client) }];
+    let order = Order {
+        id: 1,
+        client,
+        others: vec![client],
+        posts: posts.clone(),
+    };
+    orders.insert(&order).await.unwrap();
+    let stored = orders.raw().find_one(doc! { "_id": 1 }).await.unwrap();
+    let invoice = Invoice {
+        id: 2,
+        client: Some(client),
+        others: vec![client],
+        posts,
+        version: 0,
+    };
+    let invoices = db.collection::<Invoice>();
+    invoices.insert(invoice).await.unwrap();
+    assert_eq!(clients.delete(1).await.unwrap().deleted, 1);
+    assert_eq!(orders.raw().find_one(doc! { "_id": 1 }).await.unwrap(), stored);
+    assert_eq!(orders.get(1).required().await.unwrap(), order);
+    let invoice = invoices.get(2).required().await.unwrap();
+    assert_eq!((invoice.client, invoice.others.len()), (None, 0));
+    assert_eq!(invoice.posts, [Post { client: None }]);
 }
