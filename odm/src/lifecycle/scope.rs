@@ -86,6 +86,13 @@ pub(crate) fn narrow(plan: &Plan, operation: &mut Operation, scope: Scope) -> Re
     }
 }
 
+/// Whether a stored document is not softly deleted.
+pub(crate) fn is_living(plan: &Plan, stored: &RawDocument) -> bool {
+    let date = plan.lifecycle.soft_delete_field();
+    let date = date.and_then(|name| stored.get(name).ok().flatten());
+    matches!(date, None | Some(RawBsonRef::Null))
+}
+
 /// The condition on the date of deletion.
 fn life(plan: &Plan, scope: Scope) -> Result<Option<RawDocumentBuf>> {
     let Some(stamp) = plan.lifecycle.soft_delete else {

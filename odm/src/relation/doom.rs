@@ -8,7 +8,7 @@ use super::comparing;
 use super::delete_rule::{DeleteRule, Referring};
 use super::fetch::{self, KEYS, Keys};
 use super::identity::Identity;
-use super::place::{Release, referring, releasing};
+use super::place::{Release, one, referring, releasing};
 use super::plan::{and, name, with_needed};
 use super::stored::{Steps, malformed};
 use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions, UpdateStatement};
@@ -144,7 +144,7 @@ impl Doom<'_> {
         };
         for relation in rules_about(model) {
             let text = "other documents refer to this one by a reference with a rule";
-            doom.refuse(&level, &relation, text).await?;
+            doom.refuse(level.keys(&relation)?, &relation, text).await?;
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Doom<'_> {
         };
         let projection = Doom::projection(relation.model)?;
         let mut all = Vec::new();
-        for keys in level.keys(relation)? {
+        for keys in self.keys(level, relation).await? {
             let keep = &mut |document: &RawDocument| {
                 all.push(document.to_owned());
                 Ok(())
@@ -201,21 +201,27 @@ impl Doom<'_> {
         for level in &self.levels {
             for relation in rules(level.model, DeleteRule::Deny) {
                 let text = "other documents refer to what is to be deleted, and deny it";
-                self.refuse(level, &relation, text).await?;
+                let keys = self.keys(level, &relation).await?;
+                self.refuse(keys, &relation, text).await?;
             }
         }
         Ok(())
     }
 
-    /// Looks whether documents that do not go themselves refer to those of a level.
+    /// Looks whether documents that do not go themselves refer to some of the keys.
     ///
     /// # Errors
     /// `Referenced` when there are any.
-    async fn refuse(&self, level: &Level, relation: &DeclaredRelation, text: &'static str) -> Result<()> {
+    async fn refuse(
+        &self,
+        keys: Vec<RawArrayBuf>,
+        relation: &DeclaredRelation,
+        text: &'static str,
+    ) -> Result<()> {
         let target = self.open(relation)?;
         let mut count = 0;
         let mut first = None;
-        for keys in level.keys(relation)? {
+        for keys in keys {
             let add = &mut |document: &RawDocument| {
                 let key = (target.namespace().collection.clone(), id(document)?);
                 if !self.all.contains(&key) {
@@ -287,7 +293,7 @@ impl Doom<'_> {
     ) -> Result<()> {
         let target = self.open(relation)?;
         let steps = relation.steps();
-        for keys in level.keys(relation)? {
+        for keys in self.keys(level, relation).await? {
             let filter = referring(&steps, keys.clone())?;
             let mut filters = vec![filter.clone()];
             if is_collated(relation, &keys) {
@@ -318,6 +324,61 @@ impl Doom<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What references hold that are to the documents of a level and to nothing that stays.
+    ///
+    /// Softly deleted documents may have the key of a living one, as indexes that ask for unique keys of the living
+    /// alone let them. References by that key are to the living one.
+    async fn keys(&self, level: &Level, relation: &DeclaredRelation) -> Result<Vec<RawArrayBuf>> {
+        let keys = level.keys(relation)?;
+        let by = (relation.relation.by)();
+        if by == "_id" {
+            return Ok(keys);
+        }
+        let mut left = Keys::default();
+        for keys in keys {
+            let held = self.held_by_others(relation, &by, &keys).await?;
+            for key in &keys {
+                let key = key.map_err(malformed)?;
+                if !held.contains(&Identity::of(key)) {
+                    left.add(key);
+                }
+            }
+        }
+        Ok(left.chunks())
+    }
+
+    /// The keys that living documents have which do not go themselves.
+    async fn held_by_others(
+        &self,
+        relation: &DeclaredRelation,
+        by: &str,
+        keys: &RawArrayBuf,
+    ) -> Result<HashSet<Identity>> {
+        let path = Steps::dotted(by);
+        let mut held = HashSet::new();
+        for model in (relation.relation.targets)() {
+            let target = (model.open)(self.target, None, model.collection)?;
+            let needed = Vec::from_iter(path.root().map(str::to_owned));
+            let projection = with_needed(Some(rawdoc! { "_id": 1 }), &needed)?;
+            let filter = one(by, rawdoc! { "$in": keys.clone() })?;
+            let mut find = Operation::Find(fetch::find(&target, filter, projection, Some(KEYS)));
+            if let Some(plan) = target.plan() {
+                narrow(plan, &mut find, Scope::Living)?;
+            }
+            let collection = &target.namespace().collection;
+            let mut cursor = target.execute(find).await?.cursor()?;
+            while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+                for document in (0..batch.len()).map_while(|index| batch.get(index)) {
+                    let stays = !self.all.contains(&(collection.clone(), id(document)?));
+                    if let (true, Some(key)) = (stays, path.one(document)?) {
+                        held.insert(Identity::of(key));
+                    }
+                }
+            }
+        }
+        Ok(held)
     }
 
     fn open(&self, relation: &DeclaredRelation) -> Result<Target> {

@@ -172,7 +172,17 @@ impl Forward {
         let target = (aim.open)(parents, database.as_deref(), collection)?;
         let mut group = Group::of_whole(target, self.projection.is_none());
         let key = self.key.text();
-        let projection = self.projection()?;
+        let mut projection = self.projection()?;
+        if key != "_id"
+            && self.scope == Scope::All
+            && let Some(deleted) = group
+                .target
+                .plan()
+                .and_then(|plan| plan.lifecycle.soft_delete_field())
+        {
+            // By which a living document is told from deleted ones with its key.
+            projection = with_needed(projection, &[deleted.to_owned()])?;
+        }
         for chunk in keys.chunks() {
             let count = (&chunk).into_iter().count();
             let filter = place::one(&key, rawdoc! { "$in": chunk })?;
@@ -302,9 +312,10 @@ impl Inverse {
         let key = format!("${}", self.key.text());
         let mut pipeline = vec![
             rawdoc! { "$match": by_key },
-            rawdoc! { "$project": { "_id": 0, "k": key } },
+            // Softly deleted documents, and those of other kinds, may have the same keys.
+            rawdoc! { "$group": { "_id": key } },
         ];
-        let (mut lookup, inner) = self.lookup("k", INSIDE, parents, &group.target, true)?;
+        let (mut lookup, inner) = self.lookup("_id", INSIDE, parents, &group.target, true)?;
         refine(&mut lookup, inner);
         pipeline.push(rawdoc! { "$lookup": lookup });
         pipeline.push(rawdoc! { "$unwind": format!("${INSIDE}") });
@@ -313,7 +324,7 @@ impl Inverse {
         let mut cursor = target.execute(answer).await.and_then(|answer| answer.cursor())?;
         while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
             group.keep(batch, |document, found| {
-                if let Some(key) = document.get("k").map_err(malformed)? {
+                if let Some(key) = document.get("_id").map_err(malformed)? {
                     found(key, true);
                 }
                 Ok(())

@@ -10,7 +10,7 @@ use super::link::Pointer;
 use crate::backend::Batch;
 use crate::collection::Target;
 use crate::error::Result;
-use crate::lifecycle::Versions;
+use crate::lifecycle::{Versions, is_living};
 
 /// What a plan's run left for each of the documents.
 #[doc(hidden)]
@@ -80,14 +80,20 @@ impl Shelf {
         }
     }
 
-    /// The document that a reference points to, and the group that it is in.
+    /// The document that a reference points to, and the group that it is in: of several with the key a living one.
     pub(super) fn referred(&self, pointer: &Pointer<'_>) -> Option<(&Group, &RawDocument)> {
         let Kept::Forward(groups) = &self.0 else {
             return None;
         };
         let group = groups.get(&place(pointer))?;
-        let position = group.found.get(&Identity::of(pointer.key))?.first()?;
-        Some((group, group.get(*position)?))
+        let positions = group.found.get(&Identity::of(pointer.key))?;
+        let mut all = positions.iter().filter_map(|position| group.get(*position));
+        let first = all.next()?;
+        let living = match group.is_living(first) {
+            true => None,
+            false => all.find(|document| group.is_living(document)),
+        };
+        Some((group, living.unwrap_or(first)))
     }
 
     /// The documents that refer to this key.
@@ -230,6 +236,12 @@ impl Group {
                 found.truncate(if limit == 0 { usize::MAX } else { limit });
             }
         }
+    }
+
+    /// Whether a document is not softly deleted, as far as what was read of it says.
+    fn is_living(&self, document: &RawDocument) -> bool {
+        let plan = self.target.plan();
+        plan.is_none_or(|plan| is_living(plan, document))
     }
 
     pub(super) fn get(&self, position: Position) -> Option<&RawDocument> {

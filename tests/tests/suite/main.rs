@@ -70,6 +70,7 @@ mod consistency_links_named;
 mod consistency_models;
 mod consistency_nested;
 mod consistency_nested_links;
+mod consistency_shared_keys;
 mod consistency_two_way;
 mod consistency_verify;
 mod conversions;
