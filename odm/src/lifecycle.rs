@@ -36,7 +36,7 @@ mod versions;
 mod violation;
 mod write;
 
-pub(crate) use self::copies::{Copied, PENDING, STAMP, unmark, write_copies};
+pub(crate) use self::copies::{Copied, PENDING, STAMP, mark_of, mark_unmarked, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
 pub use self::derivation::DERIVED_PENDING;
 pub(crate) use self::derivation::{DerivedFields, mark};

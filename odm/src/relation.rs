@@ -6,6 +6,7 @@
 mod audit;
 mod comparing;
 mod copy_circle;
+mod copy_holder;
 mod copy_of;
 mod copy_source;
 mod copy_write;
@@ -38,7 +39,8 @@ mod two_way;
 pub(crate) use self::audit::Audit;
 pub(crate) use self::comparing::{declared as declared_collation, said as said_collation};
 pub use self::copy_of::{CopiedValue, CopyDeclaration, CopyOf, SourceReference, SourceVersion};
-pub(crate) use self::copy_source::{find as find_sources, ids, read as read_sources};
+pub(crate) use self::copy_source::{find as find_sources, followed, ids, read as read_sources};
+pub(crate) use self::copy_write::Copied as CopiedFrom;
 pub use self::db_ref::DbRef;
 pub use self::declared_copy::DeclaredCopy;
 pub use self::delete_rule::{

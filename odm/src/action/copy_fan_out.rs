@@ -68,7 +68,7 @@ impl FanOut {
         let Operation::Find(find) = find else {
             return Ok(Vec::new());
         };
-        let sources = read_sources(target, &places, find).await?;
+        let sources = read_sources(target, &places, find).await?.all()?;
         let mut all = Vec::with_capacity(places.len());
         for place in places {
             all.push(CopyFanOut {

@@ -1,14 +1,15 @@
 //! Making the copies anew that wait for it.
 
-use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{Bson, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::setters::runs;
 use crate::backend::Operation;
 use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{self, PENDING, narrow_kind};
-use crate::relation::{DeclaredCopy, find_sources, ids, read_sources};
+use crate::lifecycle::{self, narrow_kind};
+use crate::query::Keyset;
+use crate::relation::{DeclaredCopy, find_sources, followed, ids, read_sources};
 use crate::schema::ModelDescriptor;
 
 /// How many documents with copies are written together, unless it is said.
@@ -23,6 +24,9 @@ const SOURCES: u64 = 100;
 /// written again, so that a run that was interrupted is simply started again. Any number of runs may go on at the same
 /// time.
 ///
+/// A changed document that this program cannot read, of a later schema version or one whose migration fails, waits on, and
+/// is named in [`failed`](PropagationReport::failed); the others are done.
+///
 /// Cost: a read for 100 changed documents, one more write for each; for each place with copies of each, one read and
 /// one write for 1000 documents that hold them.
 #[derive(Clone, Debug)]
@@ -34,13 +38,16 @@ pub struct PropagateCopies {
 }
 
 /// What was to be done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PropagationReport {
-    /// How many changed documents were found.
+    /// How many changed documents were found, without those that failed.
     pub sources: u64,
     /// How many documents with copies of them were written.
     pub holders: u64,
+    /// The `_id`s of changed documents that this program cannot read, as those of later schema versions, and why. They
+    /// wait on.
+    pub failed: Vec<(Bson, Error)>,
 }
 
 impl PropagateCopies {
@@ -69,46 +76,77 @@ impl PropagateCopies {
         }
         let places = self.model.copied();
         let mut report = PropagationReport::default();
-        let mut last: Option<RawBson> = None;
+        let mut last = None;
         loop {
-            let mut filter = rawdoc! { "copies_pending": { "$exists": true } };
-            if let Some(last) = &last {
-                filter.append(bson::cstr!("_id"), rawdoc! { "$gt": last.clone() });
-            }
-            let mut find = find_sources(target, filter);
+            let marked = rawdoc! { "copies_pending": { "$exists": true } };
+            let mut find = find_sources(target, behind(last.as_ref(), marked)?);
             find.sort = Some(rawdoc! { "_id": 1 });
             find.limit = SOURCES;
-            let sources = read_sources(target, &places, find).await?;
-            let Some(end) = sources.last() else {
+            let read = read_sources(target, &places, find).await?;
+            if read.last.is_none() {
                 return Ok(report);
-            };
-            last = end.get("_id").ok().flatten().map(RawBson::from);
-            for source in &sources {
-                for place in &places {
-                    report.holders += self.follow(place, source).await?;
-                }
-                self.unmark(source).await?;
+            }
+            last = read.last;
+            for (id, error) in read.refused {
+                let id = Bson::try_from(id).unwrap_or(Bson::Null);
+                report.failed.push((id, target.explain(error, "find")));
+            }
+            for source in read.sources {
+                report.holders += self.bring_in_step(&places, source).await?;
                 report.sources += 1;
             }
         }
     }
 
+    /// Makes all copies of one document anew; how many documents were written. The mark goes if it is still the one
+    /// that was seen: what was changed meanwhile waits on.
+    ///
+    /// Where values change without a version, what was written may be what was there before somebody else came, wrote
+    /// what is there now, and took the mark away. So this goes on until nobody has come.
+    async fn bring_in_step(
+        &self,
+        places: &[&'static DeclaredCopy],
+        mut source: RawDocumentBuf,
+    ) -> Result<u64> {
+        let is_reshaped = self.target.plan().is_some_and(|plan| plan.reshapes_copied());
+        let mut written = 0;
+        loop {
+            let sources = std::slice::from_ref(&source);
+            for place in places {
+                for source in followed(place, &self.target, sources).await? {
+                    written += self.follow(place, source, is_reshaped).await?;
+                }
+            }
+            let released = match lifecycle::mark_of(&source) {
+                Some(marked) => lifecycle::unmark(&self.target, marked, false).await?,
+                None => 0,
+            };
+            if released > 0 || !is_reshaped {
+                return Ok(written);
+            }
+            let ids = ids([&source])?;
+            lifecycle::mark_unmarked(&self.target, ids.clone()).await?;
+            let find = find_sources(&self.target, rawdoc! { "_id": { "$in": ids } });
+            match read_sources(&self.target, places, find).await?.sources.pop() {
+                Some(again) => source = again,
+                None => return Ok(written),
+            }
+        }
+    }
+
     /// Makes the copies of one document in one place anew; how many documents were written.
-    async fn follow(&self, place: &DeclaredCopy, source: &RawDocument) -> Result<u64> {
+    async fn follow(&self, place: &DeclaredCopy, source: &RawDocument, is_reshaped: bool) -> Result<u64> {
         let Some(copied) = place.copied_from(source)? else {
             return Ok(0);
         };
-        let is_reshaped = self.target.plan().is_some_and(|plan| plan.reshapes_copied());
         let copied = copied.reshaped(is_reshaped);
         let holder = (place.model.open)(&self.target, None, place.model.collection)?;
         let mut written = 0;
-        let mut last: Option<RawBson> = None;
+        let mut last = None;
         loop {
-            let mut filter = place.outdated(&copied)?;
-            if let Some(last) = &last {
-                filter.append(bson::cstr!("_id"), rawdoc! { "$gt": last.clone() });
-            }
-            let mut find = find_sources(&holder, filter);
+            let (outdated, collation) = place.outdated(&copied)?;
+            let mut find = find_sources(&holder, behind(last.as_ref(), outdated)?);
+            find.options.collation = collation;
             find.sort = Some(rawdoc! { "_id": 1 });
             find.limit = self.batch.into();
             find.projection = Some(rawdoc! { "_id": 1 });
@@ -130,19 +168,16 @@ impl PropagateCopies {
             }
         }
     }
+}
 
-    /// The mark goes if it is still the one that was seen: what was changed meanwhile waits on.
-    async fn unmark(&self, source: &RawDocumentBuf) -> Result<()> {
-        let field = |name: &str| -> RawBson {
-            let value: Option<RawBsonRef<'_>> = source.get(name).ok().flatten();
-            value.map_or(RawBson::Null, RawBson::from)
-        };
-        let filter = rawdoc! {
-            "_id": { "$eq": field("_id") },
-            "copies_pending": field(PENDING),
-        };
-        lifecycle::unmark(&self.target, filter, false).await
-    }
+/// Those of the documents that are behind an `_id` in the order of all types.
+fn behind(id: Option<&RawBson>, filter: RawDocumentBuf) -> Result<RawDocumentBuf> {
+    let Some(id) = id else {
+        return Ok(filter);
+    };
+    let order = Keyset::new(None)?;
+    let place = order.place(&rawdoc! { "_id": id.clone() }, false)?;
+    Ok(rawdoc! { "$and": [filter, order.beyond(&place, false, false)?] })
 }
 
 runs!([] PropagateCopies => PropagationReport);

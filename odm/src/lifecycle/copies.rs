@@ -19,7 +19,7 @@ use crate::cursor;
 use crate::db::Answer;
 use crate::error::Result;
 use crate::query::update::{Action, Change};
-use crate::relation::{self, DeclaredCopy};
+use crate::relation::{self, CopiedFrom, DeclaredCopy};
 use crate::schema::ModelDescriptor;
 
 /// The field that marks a document whose copies wait.
@@ -161,6 +161,8 @@ impl Copied {
     ///
     /// A transaction does not see documents that are stored while it runs, and those who store them do not see what it
     /// changes. So it leaves the mark, and this is done again when it is committed.
+    ///
+    /// What this program cannot read, as documents of later schema versions, keeps its mark for one that can.
     pub(super) async fn follow(&'static self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
         self.make_anew(target, marked, self.has_derived(), false).await
     }
@@ -186,52 +188,122 @@ impl Copied {
             return Ok(());
         }
         let find = relation::find_sources(target, marked.clone());
-        let sources = relation::read_sources(target, &self.places, find).await?;
+        let read = relation::read_sources(target, &self.places, find).await?;
+        let sources = read.sources;
         if sources.is_empty() {
             return Ok(());
         }
+        self.write_anew(target, &sources, is_reshaped, again).await?;
+        let db = target.db();
+        match db.guard() {
+            Some(_) if self.has_eventual => return Ok(()),
+            Some(guard) => {
+                let outer = target.within(db.outer().executor());
+                guard.after_commit(self.follow_again(outer, marked, is_reshaped));
+                return Ok(());
+            }
+            None => {}
+        }
+        let mut own = marked;
+        if !read.refused.is_empty() {
+            let refused: RawArrayBuf = read.refused.into_iter().map(|(id, _)| id).collect();
+            own = rawdoc! { "$and": [own, { "_id": { "$nin": refused } }] };
+        }
+        if self.release(target, own, is_reshaped).await? < sources.len() as u64 && is_reshaped {
+            for sources in sources.chunks(STATEMENTS) {
+                self.settle(target, relation::ids(sources)?).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the copies of these sources that do not wait.
+    async fn write_anew(
+        &self,
+        target: &Target,
+        sources: &[RawDocumentBuf],
+        is_reshaped: bool,
+        again: bool,
+    ) -> Result<()> {
         for place in self.places.iter().filter(|place| !place.copy.is_eventual) {
             let holder = (place.model.open)(target, None, place.model.collection)?;
             for sources in sources.chunks(STATEMENTS) {
-                let mut statements = Vec::with_capacity(sources.len());
+                let mut copied = Vec::with_capacity(sources.len());
+                for source in relation::followed(place, target, sources).await? {
+                    let values = place.copied_from(source)?;
+                    copied.extend(values.map(|values| values.reshaped(is_reshaped)));
+                }
+                let holders = place.holders(&holder, &copied).await?;
+                let mut statements = Vec::with_capacity(copied.len());
                 let mut versions = Vec::new();
-                let mut outdated = RawArrayBuf::new();
-                for source in sources {
-                    let Some(copied) = place.copied_from(source)? else {
-                        continue;
-                    };
-                    let copied = copied.reshaped(is_reshaped);
-                    match self.comes_back {
-                        true => {
-                            let others = place.holding_others(&copied)?;
-                            outdated.push(others.clone());
-                            statements.push(place.update(&copied, Some(others))?);
-                            versions.push(place.update(&copied, None)?);
-                        }
-                        false => {
-                            statements.push(place.update(&copied, None)?);
-                            if again {
-                                outdated.push(place.outdated(&copied)?);
-                            }
+                for (copied, parts) in copied.iter().zip(holders) {
+                    for among in parts {
+                        if self.comes_back {
+                            statements.push(place.update_others(copied, among.clone())?);
+                            versions.push(place.update(copied, among)?);
+                        } else {
+                            statements.push(place.update(copied, among)?);
                         }
                     }
                 }
-                if !again || (!statements.is_empty() && has_any(&holder, outdated).await?) {
+                if !again || (!statements.is_empty() && self.has_outdated(place, &holder, &copied).await?) {
                     write_copies(&holder, statements).await?;
                 }
                 write_versions(&holder, versions).await?;
             }
         }
-        if self.has_eventual {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Whether a document holds copies that are to be written.
+    async fn has_outdated(
+        &self,
+        place: &DeclaredCopy,
+        holder: &Target,
+        copied: &[CopiedFrom],
+    ) -> Result<bool> {
+        let mut filters = RawArrayBuf::new();
+        let mut collation = None;
+        for copied in copied {
+            let (filter, by) = match self.comes_back {
+                true => place.holding_others(copied)?,
+                false => place.outdated(copied)?,
+            };
+            filters.push(filter);
+            collation = collation.or(by);
         }
-        let db = target.db();
-        match db.guard() {
-            None => unmark(target, marked, true).await,
-            Some(guard) => {
-                let outer = target.within(db.outer().executor());
-                guard.after_commit(self.follow_again(outer, marked, is_reshaped));
-                Ok(())
+        has_any(holder, filters, collation).await
+    }
+
+    /// Takes the marks away, unless there are copies that wait; how many documents have had them.
+    async fn release(&self, target: &Target, marked: RawDocumentBuf, counts: bool) -> Result<u64> {
+        if !self.has_eventual {
+            return unmark(target, marked, true).await;
+        }
+        match counts {
+            true => count(target, marked).await,
+            false => Ok(0),
+        }
+    }
+
+    /// Follows documents again whose marks somebody else has taken away or replaced meanwhile: what was written of
+    /// values that change without a version may be what was there before, and nothing would tell.
+    async fn settle(&'static self, target: &Target, ids: RawArrayBuf) -> Result<()> {
+        loop {
+            mark_unmarked(target, ids.clone()).await?;
+            let find = relation::find_sources(target, rawdoc! { "_id": { "$in": ids.clone() } });
+            let read = relation::read_sources(target, &self.places, find).await?;
+            if read.sources.is_empty() {
+                return Ok(());
+            }
+            self.write_anew(target, &read.sources, true, true).await?;
+            let marked: RawArrayBuf = read.sources.iter().filter_map(|source| mark_of(source)).collect();
+            if marked.is_empty() {
+                continue;
+            }
+            let marked = self.release(target, rawdoc! { "$or": marked }, true).await?;
+            if marked == read.sources.len() as u64 {
+                return Ok(());
             }
         }
     }
@@ -311,8 +383,9 @@ fn id_of(write: &Write) -> Option<RawBson> {
 }
 
 /// Whether a document of a model that holds copies matches one of the filters.
-async fn has_any(holder: &Target, filters: RawArrayBuf) -> Result<bool> {
+async fn has_any(holder: &Target, filters: RawArrayBuf, collation: Option<RawDocumentBuf>) -> Result<bool> {
     let mut find = relation::find_sources(holder, rawdoc! { "$or": filters });
+    find.options.collation = collation;
     find.limit = 1;
     find.projection = Some(rawdoc! { "_id": 1 });
     let mut find = Operation::Find(find);
@@ -369,13 +442,39 @@ async fn write_versions(holder: &Target, statements: Vec<UpdateStatement>) -> Re
     modified(holder, answer).map(drop)
 }
 
-/// Takes the mark away. No change of the document: nothing that the model declares sees it.
-pub(crate) async fn unmark(target: &Target, filter: RawDocumentBuf, multi: bool) -> Result<()> {
+/// The document with its mark, if it has one, as a filter.
+pub(crate) fn mark_of(source: &RawDocument) -> Option<RawDocumentBuf> {
+    let id = source.get("_id").ok().flatten()?;
+    let mark = source.get(PENDING).ok().flatten()?;
+    let mut filter = rawdoc! { "_id": { "$eq": id } };
+    filter.append(PENDING_NAME, mark);
+    Some(filter)
+}
+
+/// Takes the mark away; how many documents had it. No change of the document: nothing that the model declares sees it.
+pub(crate) async fn unmark(target: &Target, filter: RawDocumentBuf, multi: bool) -> Result<u64> {
+    let change = rawdoc! { "$unset": { PENDING_NAME: "" } };
+    write_marks(target, filter, change, multi).await
+}
+
+/// Marks those of the documents that have no mark.
+pub(crate) async fn mark_unmarked(target: &Target, ids: RawArrayBuf) -> Result<()> {
+    let filter = rawdoc! { "_id": { "$in": ids }, PENDING_NAME: { "$exists": false } };
+    let change = rawdoc! { "$set": { PENDING_NAME: ObjectId::new() } };
+    write_marks(target, filter, change, true).await.map(drop)
+}
+
+async fn write_marks(
+    target: &Target,
+    filter: RawDocumentBuf,
+    change: RawDocumentBuf,
+    multi: bool,
+) -> Result<u64> {
     let operation = Operation::Update(backend::Update {
         namespace: target.namespace().clone(),
         statements: vec![UpdateStatement {
             filter,
-            modification: Modification::Operators(rawdoc! { "$unset": { PENDING_NAME: "" } }),
+            modification: Modification::Operators(change),
             multi,
             upsert: false,
             array_filters: Vec::new(),
@@ -388,6 +487,18 @@ pub(crate) async fn unmark(target: &Target, filter: RawDocumentBuf, multi: bool)
     let result = target.execute(operation).await?.write()?;
     match result.errors.into_iter().next() {
         Some((_, error)) => Err(target.explain(error, "update")),
-        None => Ok(()),
+        None => Ok(result.summary.matched),
     }
+}
+
+async fn count(target: &Target, filter: RawDocumentBuf) -> Result<u64> {
+    let operation = Operation::Count(backend::Count {
+        namespace: target.namespace().clone(),
+        filter,
+        skip: 0,
+        limit: 0,
+        estimated: false,
+        options: ReadOptions::default(),
+    });
+    target.execute(operation).await?.count()
 }

@@ -2,6 +2,7 @@
 
 use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
+use super::comparing;
 use super::declared_copy::DeclaredCopy;
 use super::place::{self, Step, any, changed, names, one, when};
 use super::plan::{and, name};
@@ -10,7 +11,7 @@ use crate::error::Result;
 
 /// Which copies of a source are meant, by the version that they were copied from.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Which {
+enum Which {
     /// Those that are older.
     OlderThan(i64),
     /// Those that have exactly this one, or none.
@@ -66,18 +67,39 @@ impl DeclaredCopy {
         }
     }
 
-    /// The documents with copies that are older than these values.
-    pub(crate) fn outdated(&self, copied: &Copied) -> Result<RawDocumentBuf> {
-        let filter = self.filter(&copied.key, copied.which())?;
-        Ok(match copied.is_reshaped {
-            true => and(vec![filter, self.holding(copied, true)?]),
-            false => filter,
+    /// The documents with copies that are older than these values, and the collation to find them by. Where the
+    /// collection has one that its indexes compare by, there are others among them.
+    pub(crate) fn outdated(&self, copied: &Copied) -> Result<(RawDocumentBuf, Option<RawDocumentBuf>)> {
+        let mut filter = self.filter(&copied.key, copied.which())?;
+        if self.is_collated(&copied.key) {
+            return Ok((filter, None));
+        }
+        if copied.is_reshaped {
+            filter = and(vec![filter, self.holding(copied, true)?]);
+        }
+        Ok((filter, self.comparing(copied, copied.is_reshaped)))
+    }
+
+    /// The documents with copies that are older than these values and hold others, and the collation likewise.
+    pub(crate) fn holding_others(&self, copied: &Copied) -> Result<(RawDocumentBuf, Option<RawDocumentBuf>)> {
+        Ok(match self.is_collated(&copied.key) {
+            true => (self.filter(&copied.key, copied.which())?, None),
+            false => (self.holding(copied, false)?, self.comparing(copied, true)),
         })
     }
 
-    /// The documents with copies that are older than these values and hold others.
-    pub(crate) fn holding_others(&self, copied: &Copied) -> Result<RawDocumentBuf> {
-        self.holding(copied, false)
+    /// Whether the collation that the holders' model declares could take the key for another one.
+    pub(super) fn is_collated(&self, key: &RawBson) -> bool {
+        comparing::declared(self.model).is_some()
+            && comparing::hold_text(&RawArrayBuf::from_iter([key.clone()]))
+    }
+
+    /// The comparison of bytes, where keys or values that hold text are compared.
+    fn comparing(&self, copied: &Copied, compares_values: bool) -> Option<RawDocumentBuf> {
+        let values = copied.values.iter().filter(|_| compares_values);
+        let values = values.filter_map(|(_, value)| value.clone());
+        let compared = RawArrayBuf::from_iter(values.chain([copied.key.clone()]));
+        comparing::for_keys(&compared)
     }
 
     /// With `or_older` also those that hold the same values of an older version.
@@ -102,23 +124,44 @@ impl DeclaredCopy {
     }
 
     /// The update of all copies that are older than these values, in documents that a filter narrows further.
-    pub(crate) fn update(
-        &self,
-        copied: &Copied,
-        narrowed: Option<RawDocumentBuf>,
-    ) -> Result<UpdateStatement> {
-        let narrowed = match narrowed {
-            None if copied.is_reshaped => Some(self.holding(copied, true)?),
-            narrowed => narrowed,
-        };
-        self.statement(copied, copied.which(), narrowed)
+    pub(crate) fn update(&self, copied: &Copied, among: Option<RawDocumentBuf>) -> Result<UpdateStatement> {
+        let mut narrowed = Vec::from_iter(among);
+        if copied.is_reshaped {
+            narrowed.push(self.holding(copied, true)?);
+        }
+        let collation = self.comparing(copied, copied.is_reshaped);
+        self.statement(copied, copied.which(), narrowed, collation)
     }
 
-    pub(super) fn statement(
+    /// The same of copies that also hold other values.
+    pub(crate) fn update_others(
+        &self,
+        copied: &Copied,
+        among: Option<RawDocumentBuf>,
+    ) -> Result<UpdateStatement> {
+        let mut narrowed = Vec::from_iter(among);
+        narrowed.push(self.holding(copied, false)?);
+        let collation = self.comparing(copied, true);
+        self.statement(copied, copied.which(), narrowed, collation)
+    }
+
+    /// The update of copies that have exactly a version, in one document.
+    pub(super) fn update_seen(
+        &self,
+        copied: &Copied,
+        seen: Option<i64>,
+        id: RawDocumentBuf,
+    ) -> Result<UpdateStatement> {
+        let collation = self.comparing(copied, false);
+        self.statement(copied, Which::Seen(seen), vec![id], collation)
+    }
+
+    fn statement(
         &self,
         copied: &Copied,
         which: Which,
-        narrowed: Option<RawDocumentBuf>,
+        narrowed: Vec<RawDocumentBuf>,
+        collation: Option<RawDocumentBuf>,
     ) -> Result<UpdateStatement> {
         let filter = self.filter(&copied.key, which)?;
         let filter = and(narrowed.into_iter().chain([filter]).collect());
@@ -140,7 +183,7 @@ impl DeclaredCopy {
             upsert: false,
             array_filters,
             hint: None,
-            collation: None,
+            collation,
         })
     }
 

@@ -6,7 +6,6 @@ use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::copy_of::integer;
 use super::copy_source::Sources;
-use super::copy_write::Which;
 use super::declared_copy::DeclaredCopy;
 use super::fetch::Keys;
 use super::identity::Identity;
@@ -163,11 +162,11 @@ impl DeclaredCopy {
             return Ok(None);
         };
         let id = rawdoc! { "_id": { "$eq": RawBson::from(id) } };
-        self.statement(&copied, Which::Seen(seen), Some(id)).map(Some)
+        self.update_seen(&copied, seen, id).map(Some)
     }
 
     /// Gives each copy in a document: where it is, the copy, what its reference holds.
-    fn each<'d>(
+    pub(super) fn each<'d>(
         &self,
         document: &'d RawDocument,
         give: &mut dyn FnMut(&str, &'d RawDocument, RawBsonRef<'d>) -> Result<()>,

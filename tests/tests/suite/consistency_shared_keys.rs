@@ -1,7 +1,7 @@
 //! Softly deleted documents that have the key of a living one: what refers by that key refers to the living one.
 
-use bson::DateTime;
-use odm::{Db, ErrorKind, Model, Ref};
+use bson::{DateTime, Document, doc};
+use odm::{CopyOf, Db, Embedded, ErrorKind, Model, Ref};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -10,10 +10,18 @@ crate::on_every_backend! {
     nobody_denies_a_purge_by_a_reference_to_a_living_document,
     a_repair_takes_references_to_be_to_a_living_document,
     a_limit_of_an_inverse_gives_each_child_once,
+    copies_are_of_the_living_document,
+    copies_do_not_follow_a_deleted_document_whose_key_is_used_again,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
-#[odm(collection = "printings", referred_by(Exemplar, Wish, Basket, Sale))]
+#[odm(
+    collection = "printings",
+    referred_by(Exemplar, Wish, Basket, Sale),
+    copied_to(Display),
+    schema_version = 2,
+    migrate(shout)
+)]
 struct Printing {
     #[serde(rename = "_id")]
     id: i32,
@@ -24,6 +32,12 @@ struct Printing {
     deleted: Option<DateTime>,
     #[odm(version)]
     version: i64,
+}
+
+fn shout(document: &mut Document) -> odm::Result<()> {
+    let title = document.get_str("title").unwrap_or_default().to_uppercase();
+    document.insert("title", title);
+    Ok(())
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -60,6 +74,24 @@ struct Sale {
     id: i32,
     #[odm(index, on_delete = deny)]
     printing: Ref<Printing, PrintingIsbn>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+#[odm(copy_of(Printing))]
+struct PrintingCopy {
+    #[odm(source)]
+    printing: Ref<Printing, PrintingIsbn>,
+    title: String,
+    #[odm(source_version)]
+    version: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "displays")]
+struct Display {
+    #[serde(rename = "_id")]
+    id: i32,
+    copy: PrintingCopy,
 }
 
 fn printing(id: i32, isbn: &str, title: &str) -> Printing {
@@ -173,4 +205,58 @@ async fn a_limit_of_an_inverse_gives_each_child_once(db: &Db) {
     let loaded = all.sort(|p| p.id.asc()).with(few().limit(3)).await.unwrap();
     let loaded: Vec<_> = loaded.iter().map(|(_, some)| ids(some)).collect();
     assert_eq!(loaded, [vec![1, 2], vec![1, 2], vec![3, 4, 5]]);
+}
+
+/// Displays of the printing "x".
+async fn display(db: &Db) {
+    let copy = PrintingCopy {
+        printing: keyed("x"),
+        title: String::new(),
+        version: -1,
+    };
+    let mut displays = [Display { id: 1, copy }];
+    let filled = db.collection::<Display>().fill_copies(&mut displays).await;
+    assert_eq!(filled.unwrap().repaired, 1);
+    db.collection::<Display>().insert_many(displays).await.unwrap();
+}
+
+async fn copies_are_of_the_living_document(db: &Db) {
+    printings(db).await;
+    display(db).await;
+    // Whichever of them is read last.
+    let (printings, displays) = (db.collection::<Printing>(), db.collection::<Display>());
+    for (id, title) in [(5, "FIFTH"), (6, "SIXTH")] {
+        printings.insert(printing(id, "z", title)).await.unwrap();
+        printings.delete(id).await.unwrap();
+    }
+    printings.restore(|p| p.id.eq(5)).await.unwrap();
+    let copy = PrintingCopy::copy_of(&printings.get(5).required().await.unwrap()).unwrap();
+    displays.insert(Display { id: 2, copy }).await.unwrap();
+    assert_eq!(displays.get(1).required().await.unwrap().copy.title, "SECOND");
+    assert_eq!(displays.stale_copies().await.unwrap(), []);
+    assert_eq!(displays.refresh_copies(|d| d.id.gt(0)).await.unwrap().repaired, 0);
+}
+
+async fn copies_do_not_follow_a_deleted_document_whose_key_is_used_again(db: &Db) {
+    printings(db).await;
+    display(db).await;
+    let (printings, displays) = (db.collection::<Printing>(), db.collection::<Display>());
+    let raw = db.raw_collection("printings");
+    let old = doc! { "$set": { "title": "old", "version": 7_i64 }, "$unset": { "schema_version": "" } };
+    raw.update_one(doc! { "_id": 1 }, old.clone()).await.unwrap();
+    assert_eq!(printings.migrate().await.unwrap().migrated, 1);
+    assert_eq!(displays.get(1).required().await.unwrap().copy.title, "SECOND");
+    let mut marked = old;
+    let mark = doc! { "title": "old", "version": 7_i64, "copies_pending": bson::oid::ObjectId::new() };
+    marked.insert("$set", mark);
+    raw.update_one(doc! { "_id": 1 }, marked).await.unwrap();
+    let report = printings.propagate_pending().await.unwrap();
+    assert_eq!((report.sources, report.holders), (1, 0));
+    let pending = doc! { "copies_pending": { "$exists": true } };
+    assert_eq!(raw.count(pending).await.unwrap(), 0);
+    printings
+        .update_one(|p| p.id.eq(2), |p| p.title.set("AGAIN"))
+        .await
+        .unwrap();
+    assert_eq!(displays.get(1).required().await.unwrap().copy.title, "AGAIN");
 }

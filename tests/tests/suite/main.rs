@@ -59,6 +59,7 @@ mod collections_converted;
 mod collections_kinds;
 mod computed;
 mod consistency_copies;
+mod consistency_copies_late;
 mod consistency_copies_models;
 mod consistency_copies_remade;
 mod consistency_copies_repair;
