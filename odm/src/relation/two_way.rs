@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet, LinkedList, VecDeque};
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, rawdoc};
 use serde::Serialize;
 
+use super::comparing;
 use super::doom::update_of;
 use super::identity::Identity;
 use super::place::{Release, Step, container, names, one, referring, releasing};
@@ -309,8 +310,9 @@ impl Side {
         let cursor = self.target.execute(find).await?.cursor()?;
         let found = cursor::first(&self.target, "find", cursor, |document| Ok(document.to_owned())).await?;
         match found {
-            Some(document) => self.held(&document),
-            None => {
+            // By the collection's collation another `_id` may be found.
+            Some(document) if is_of(&document, id)? => self.held(&document),
+            _ => {
                 let error = Error::new(
                     ErrorKind::NotFound,
                     "one of the documents to be linked is not there",
@@ -360,7 +362,9 @@ impl Side {
             }
         };
         let change = Modification::Operators(change);
-        Ok(update_of(&self.target, filter, change, false, None))
+        let keys = RawArrayBuf::from_iter([Some(key), old].into_iter().flatten().cloned());
+        let collation = comparing::for_keys(&keys);
+        Ok(update_of(&self.target, filter, change, false, collation))
     }
 
     fn detaching(&self, id: &RawBson, key: &RawBson) -> Result<Operation> {
@@ -372,8 +376,10 @@ impl Side {
             true => Release::TakeOut,
             false => Release::Null,
         };
+        let compared = RawArrayBuf::from_iter([id, key].map(RawBson::clone));
+        let collation = comparing::for_keys(&compared);
         let change = releasing(&self.steps, keys, how)?;
-        Ok(update_of(&self.target, filter, change, false, None))
+        Ok(update_of(&self.target, filter, change, false, collation))
     }
 
     async fn attach(&self, id: &RawBson, key: &RawBson, old: Option<&RawBson>, held: &Held) -> Result<bool> {
@@ -437,6 +443,11 @@ fn entry(key: &RawBson) -> Result<String> {
             Err(Error::new(ErrorKind::InvalidArgument, text))
         }
     }
+}
+
+fn is_of(document: &RawDocument, id: &RawBson) -> Result<bool> {
+    let stored = document.get("_id").map_err(malformed)?;
+    Ok(stored.map(Identity::of) == Some(Identity::of(id.as_raw_bson_ref())))
 }
 
 fn same(one: &RawBson, other: &RawBson) -> bool {

@@ -58,6 +58,7 @@ mod collections_commands;
 mod collections_converted;
 mod collections_kinds;
 mod computed;
+mod consistency_collations;
 mod consistency_copies;
 mod consistency_copies_late;
 mod consistency_copies_models;
