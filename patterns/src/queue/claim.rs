@@ -217,7 +217,9 @@ impl<J> Queue<J> {
             let is_first = |j: &StoredFields| j.id.eq(first.id) & j.state.eq(State::Ready);
             match self.claim_first(is_first).await {
                 Ok(None) => {}
-                Err(error) if self.has_no_room(&error) => drop(self.bury(first).await?),
+                Err(error) if self.has_no_room(&error) => {
+                    self.bury(first).await?;
+                }
                 claimed => return claimed,
             }
         }
@@ -322,8 +324,12 @@ impl<J> Queue<J> {
                 |j| self.take(&j, claim, until),
             );
             match taken.await {
-                Err(error) if self.has_no_room(&error) => drop(self.bury(&job).await?),
-                taken => drop(taken?),
+                Err(error) if self.has_no_room(&error) => {
+                    self.bury(&job).await?;
+                }
+                taken => {
+                    taken?;
+                }
             }
         }
         Ok(())
