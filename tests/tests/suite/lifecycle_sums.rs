@@ -406,9 +406,9 @@ async fn decimals_keep_their_bounds_to_the_digit(db: &Db) {
     assert_eq!(more("0.2").await.unwrap().modified, 1);
     assert_eq!(broken(&more("0.1").await.unwrap_err()), [("step", "one_of")]);
     // What is stored whole is held against what is written: a tenth, not the double next to it.
-    purses.replace(&purse("0.3", Some("0.3"))).await.unwrap();
+    purses.replace(purse("0.3", Some("0.3"))).await.unwrap();
     let error = purses
-        .replace(&purse("0.30000000000000001", None))
+        .replace(purse("0.30000000000000001", None))
         .await
         .unwrap_err();
     assert_eq!(broken(&error), [("balance", "max")]);
