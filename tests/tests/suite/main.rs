@@ -97,6 +97,7 @@ mod differences_details;
 mod differences_early;
 mod differences_early_codes;
 mod differences_explain;
+mod differences_expressions;
 mod differences_finds;
 mod differences_limits;
 mod differences_messages;

@@ -18,7 +18,7 @@ pub(crate) fn of(given: Doc<'_>, now: i64, collation: &Collation) -> Result<Vari
         let name = element.name_str();
         check_name(name)?;
         let names: Vec<String> = scope.variables.iter().map(|(name, _)| name.clone()).collect();
-        let mut expression = Expression::parse_unfolded(&element.value(), &names)?;
+        let expression = Expression::parse_unfolded(&element.value(), &names)?;
         if expression.reads_document() {
             return Err(Fault::new(
                 READS_DOCUMENT,
@@ -26,7 +26,6 @@ pub(crate) fn of(given: Doc<'_>, now: i64, collation: &Collation) -> Result<Vari
                  Expressions run before the query examines any documents.",
             ));
         }
-        expression.fold(Some(&scope))?;
         let value = expression.evaluate(&scope)?;
         scope.variables.push((name.to_owned(), value));
     }
