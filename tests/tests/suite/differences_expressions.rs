@@ -7,6 +7,12 @@ use odm_tests::command::{aggregate, batch, code, insert, run};
 
 crate::on_every_backend! {
     variables_of_a_command_are_not_computed_where_nothing_asks_for_them,
+    an_item_of_a_range_takes_sixteen_bytes,
+    defaults_are_asked_for_where_lengths_differ,
+    the_first_day_of_a_week_is_asked_for_before_the_zone,
+    parts_of_dates_are_asked_for_behind_those_of_times,
+    dates_at_the_ends_are_truncated,
+    parts_are_not_mixed_before_they_are_read,
 }
 
 /// What the expression gives of the document, or the code of the refusal.
@@ -54,11 +60,128 @@ async fn variables_of_a_command_are_not_computed_where_nothing_asks_for_them(db:
     }
 }
 
+async fn an_item_of_a_range_takes_sixteen_bytes(db: &Db) {
+    document(db).await;
+    let size = |end: i32| doc! { "$size": { "$range": ["$one", end] } };
+    assert_eq!(given(db, size(2_000_001)).await, Ok(Bson::Int32(2_000_000)));
+    assert_eq!(given(db, size(6_553_599)).await, Err(146));
+}
+
+async fn defaults_are_asked_for_where_lengths_differ(db: &Db) {
+    document(db).await;
+    let zipped = |second: Bson| doc! { "$zip": { "inputs": ["$arr", second], "useLongestLength": true, "defaults": [fails(), 0] } };
+    assert_eq!(given(db, zipped(bson!("$arr"))).await, Ok(bson!([[1, 1]])));
+    assert_eq!(given(db, zipped(bson!([]))).await, Err(28765));
+    assert_eq!(given(db, zipped(bson!([1, 2]))).await, Err(28765));
+    assert_eq!(given(db, zipped(bson!("$n"))).await, Ok(Bson::Null));
+}
+
+async fn the_first_day_of_a_week_is_asked_for_before_the_zone(db: &Db) {
+    document(db).await;
+    let null = || bson!("$n");
+    for (unit, zone, first, code) in [
+        ("day", bson!("UTC"), fails(), None),
+        ("day", null(), fails(), Some(0)),
+        ("week", null(), fails(), Some(28765)),
+        ("week", fails(), null(), Some(0)),
+        ("week", fails(), bson!("monday"), Some(28765)),
+        ("week", bson!({ "$size": "$s" }), fails(), Some(28765)),
+        ("month", bson!({ "$size": "$s" }), fails(), Some(17124)),
+    ] {
+        let options = doc! { "unit": unit, "timezone": zone.clone(), "startOfWeek": first.clone() };
+        let mut apart = doc! { "startDate": "$dt", "endDate": "$dt" };
+        let mut part = doc! { "date": "$dt" };
+        apart.extend(options.clone());
+        part.extend(options);
+        let expected = |value: Bson| match code {
+            None => Ok(value),
+            Some(0) => Ok(Bson::Null),
+            Some(code) => Err(code),
+        };
+        let found = given(db, doc! { "$dateDiff": apart }).await;
+        assert_eq!(found, expected(Bson::Int64(0)), "{unit} {zone} {first}");
+        let found = given(db, doc! { "$dateTrunc": part }).await;
+        let zero = DateTime::from_millis(0);
+        assert_eq!(found, expected(zero.into()), "{unit} {zone} {first}");
+    }
+}
+
+async fn parts_of_dates_are_asked_for_behind_those_of_times(db: &Db) {
+    document(db).await;
+    let size = || bson!({ "$size": "$s" });
+    for (parts, expected) in [
+        (doc! { "year": fails(), "hour": "$n" }, Ok(Bson::Null)),
+        (doc! { "year": fails(), "timezone": "$n" }, Ok(Bson::Null)),
+        (doc! { "year": "$n", "timezone": fails() }, Err(28765)),
+        (doc! { "year": fails(), "timezone": size() }, Err(17124)),
+        (
+            doc! { "year": 1, "hour": fails(), "timezone": size() },
+            Err(28765),
+        ),
+        (doc! { "isoWeekYear": fails(), "minute": size() }, Err(17124)),
+    ] {
+        let found = given(db, doc! { "$dateFromParts": parts.clone() }).await;
+        assert_eq!(found, expected, "{parts}");
+    }
+    for (zone, iso, expected) in [
+        (bson!("$n"), fails(), Ok(Bson::Null)),
+        (bson!("UTC"), fails(), Err(28765)),
+        (size(), fails(), Err(17124)),
+    ] {
+        let parts = doc! { "date": "$dt", "timezone": zone.clone(), "iso8601": iso };
+        assert_eq!(
+            given(db, doc! { "$dateToParts": parts }).await,
+            expected,
+            "{zone}"
+        );
+    }
+}
+
 fn decimal(text: &str) -> Bson {
     Bson::Decimal128(text.parse::<Decimal128>().unwrap())
 }
 
 const NEARLY_ONE: &str = "1.000000000000000000000000000000001";
+
+async fn dates_at_the_ends_are_truncated(db: &Db) {
+    document(db).await;
+    let trunc = |ms: i64, unit: &str, size: i64| {
+        let date = DateTime::from_millis(ms);
+        doc! { "$dateTrunc": { "date": date, "unit": unit, "binSize": size, "timezone": "Europe/Berlin" } }
+    };
+    const NEAR: i64 = i64::MIN + 946_684_800_001;
+    for (ms, unit, size, expected) in [
+        (i64::MIN, "millisecond", 1, Err(5_439_000)),
+        (i64::MIN + 700_000_000, "hour", 1, Err(5_439_000)),
+        (NEAR, "second", 7, Ok(-9_223_371_090_169_982_000)),
+        (NEAR, "second", 1 << 53, Err(5_439_001)),
+        (0, "hour", 1 << 53, Err(5_439_002)),
+        (1_000_000_000_000, "week", 100_000_000_000, Ok(946_767_600_000)),
+        (0, "week", 100_000_000_000, Err(5_976_500)),
+        (0, "day", 100_000_000_001, Err(5_439_006)),
+    ] {
+        let expected = expected.map(|ms| Bson::from(DateTime::from_millis(ms)));
+        assert_eq!(
+            given(db, trunc(ms, unit, size)).await,
+            expected,
+            "{ms} {unit} {size}"
+        );
+    }
+}
+
+async fn parts_are_not_mixed_before_they_are_read(db: &Db) {
+    document(db).await;
+    for (parts, expected) in [
+        (doc! { "year": 2000, "isoWeekYear": "$$x" }, 40489),
+        (doc! { "isoWeekYear": "$$x", "day": 1 }, 40525),
+        (doc! { "month": "$$x" }, 40516),
+        (doc! { "year": "$$x", "q": 1 }, 40518),
+        (doc! { "year": "$$x" }, 17276),
+    ] {
+        let found = given(db, doc! { "$dateFromParts": parts.clone() }).await;
+        assert_eq!(found, Err(expected), "{parts}");
+    }
+}
 
 async fn refused(db: &Db, stage: Document) -> i32 {
     code(db, doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} }).await

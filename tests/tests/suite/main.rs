@@ -103,6 +103,7 @@ mod differences_limits;
 mod differences_messages;
 mod differences_messages_early;
 mod differences_messages_names;
+mod differences_messages_operators;
 mod differences_metadata;
 mod differences_numbers;
 mod differences_patterns;

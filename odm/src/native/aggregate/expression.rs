@@ -519,7 +519,24 @@ fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: En
             })
         }
         Body::Strict(function) => evaluate_all(operator, arguments, env, |values| function(operator, values)),
+        // An early `$group` has all arguments before it looks at one.
+        Body::Asking(function) if env.scope.is_early => evaluate_all(operator, arguments, env, |values| {
+            function(operator, &|index| Ok(answer_at(values, index)))
+        }),
+        Body::Asking(function) => {
+            let ask = |index| {
+                arguments
+                    .get(index)
+                    .map_or(Ok(Answer::Absent), |node: &'a Node| node.evaluate(env))
+            };
+            function(operator, &ask).map(Answer::from)
+        }
     }
+}
+
+/// The answer at a position; one that was not given where there is none.
+fn answer_at<'a>(answers: &[Answer<'a>], index: usize) -> Answer<'a> {
+    answers.get(index).cloned().unwrap_or(Answer::Absent)
 }
 
 /// The result, or the fault as it is told where the operator stands.

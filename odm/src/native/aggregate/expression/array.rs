@@ -10,7 +10,7 @@ use super::super::super::document::{Doc, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, as_written, at_run, comparing, strict};
+use super::operator::{Arguments, Operator, as_written, asking, at_run, comparing, strict};
 use super::{Answer, Node, type_name};
 
 pub(crate) use self::ordered::count_argument;
@@ -34,7 +34,7 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$concatArrays", Arguments::Any, build::concat),
     strict("$range", Arguments::Between(2, 3), build::range),
     strict("$reverseArray", Arguments::Exactly(1), build::reverse),
-    at_run(strict("$zip", Arguments::Custom(build::parse_zip), build::zip)),
+    at_run(asking("$zip", Arguments::Custom(build::parse_zip), build::zip)),
     at_run(comparing(
         "$sortArray",
         Arguments::Custom(ordered::parse_sort),

@@ -12,7 +12,7 @@ mod zone;
 
 use super::super::super::document::Value;
 use super::super::super::fault::{Fault, Result};
-use super::operator::{Arguments, Operator, lazy, strict};
+use super::operator::{Arguments, Operator, asking, lazy, strict};
 use super::{Answer, type_name};
 
 pub(super) use self::parts::NAMES as PARTS;
@@ -86,12 +86,12 @@ pub(super) static OPERATORS: &[Operator] = &[
         Arguments::Custom(parts::parse),
         parts::iso_week_year,
     ),
-    strict(
+    asking(
         "$dateToParts",
         Arguments::Custom(parts::parse_to_parts),
         parts::to_parts,
     ),
-    strict(
+    asking(
         "$dateFromParts",
         Arguments::Custom(parts::parse_from_parts),
         parts::from_parts,
@@ -112,12 +112,12 @@ pub(super) static OPERATORS: &[Operator] = &[
         Arguments::Custom(arithmetic::parse_add),
         arithmetic::add,
     ),
-    strict(
+    asking(
         "$dateDiff",
         Arguments::Custom(arithmetic::parse_diff),
         arithmetic::diff,
     ),
-    strict(
+    asking(
         "$dateTrunc",
         Arguments::Custom(arithmetic::parse_trunc),
         arithmetic::trunc,

@@ -13,7 +13,7 @@ use super::super::super::fault::{Fault, Result};
 use super::arithmetic::as_i32_exact;
 use super::comparison::compare_answers;
 use super::operator::{self, Arguments, Body, Operator, comparing, lazy, strict};
-use super::{Answer, set, variable};
+use super::{Answer, answer_at, set, variable};
 
 static OPERATORS: &[Operator] = &[
     strict("$abs", Arguments::Exactly(1), abs),
@@ -214,6 +214,7 @@ fn text(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<
 fn otherwise(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     match operator::find(operator.name).map(|own| &own.body) {
         Some(Body::Strict(function)) => function(operator, arguments),
+        Some(Body::Asking(function)) => function(operator, &|index| Ok(answer_at(arguments, index))),
         _ => Ok(None),
     }
 }

@@ -13,10 +13,8 @@ struct Rule {
     nulls: bool,
     /// Whether it stops at what is of a wrong type.
     errors: bool,
-    /// The arguments that it evaluates before others that stand in front of them.
+    /// The arguments that it evaluates behind the first one, before others that stand in front of them.
     early: &'static [usize],
-    /// Whether those come before all others; if not, behind the first.
-    leads: bool,
     /// What it accepts, by position; the last stands for all further ones.
     accepted: &'static [Accepted],
 }
@@ -38,7 +36,6 @@ fn rule(name: &str) -> Option<Rule> {
         nulls: true,
         errors: true,
         early: &[],
-        leads: false,
         accepted,
     };
     let errors = |accepted| Rule {
@@ -52,7 +49,7 @@ fn rule(name: &str) -> Option<Rule> {
     Some(match name {
         "$add" | "$multiply" | "$round" | "$trunc" | "$atan2" => both(&[Number]),
         "$concat" | "$trim" | "$ltrim" | "$rtrim" => both(&[Text("")]),
-        "$concatArrays" | "$setUnion" | "$setIntersection" | "$zip" => both(&[Array]),
+        "$concatArrays" | "$setUnion" | "$setIntersection" => both(&[Array]),
         "$mergeObjects" => errors(&[Object]),
         "$range" | "$slice" => Rule {
             from: 2,
@@ -65,13 +62,6 @@ fn rule(name: &str) -> Option<Rule> {
         },
         "$firstN" | "$lastN" | "$minN" | "$maxN" => errors(&[Number, Array]),
         "$dateAdd" | "$dateSubtract" => nulls(&[Number, Text("day"), Number, Text("UTC")]),
-        "$dateDiff" => nulls(&[Number, Number, Text("day"), Text("UTC"), Text("monday")]),
-        "$dateTrunc" => nulls(&[Number, Text("day"), Number, Text("UTC"), Text("monday")]),
-        "$dateFromParts" => Rule {
-            early: &[TIMEZONE],
-            leads: true,
-            ..both(&[Number])
-        },
         "$year" | "$month" | "$dayOfMonth" | "$hour" | "$minute" | "$second" | "$millisecond"
         | "$dayOfYear" | "$dayOfWeek" | "$week" | "$isoWeek" | "$isoDayOfWeek" | "$isoWeekYear" => {
             both(&[Text("UTC")])
@@ -79,9 +69,6 @@ fn rule(name: &str) -> Option<Rule> {
         _ => return None,
     })
 }
-
-/// Where `$dateFromParts` has its zone.
-const TIMEZONE: usize = 10;
 
 impl Rule {
     fn accepted_at(&self, index: usize) -> Answer<'static> {
@@ -121,7 +108,7 @@ pub(super) fn stopped<'a>(
     };
     let failed = answers.len();
     let is_early = rule.early.contains(&failed);
-    if (is_early && rule.leads) || (failed < rule.from && !rule.leads) {
+    if failed < rule.from {
         return Err(fault);
     }
     let decided = |answers: &[Answer<'a>]| match function(answers) {
@@ -136,9 +123,7 @@ pub(super) fn stopped<'a>(
         Node::Absent => Answer::Absent,
         _ => rule.accepted_at(index),
     }));
-    if !rule.leads
-        && let Some(decided) = decided(&acceptable)
-    {
+    if let Some(decided) = decided(&acceptable) {
         return decided;
     }
     if rule.early.is_empty() || is_early {

@@ -41,11 +41,16 @@ pub(super) type Comparing = fn(&'static Operator, &[Answer<'_>], &Collation) -> 
 /// A function that evaluates the arguments it wants.
 pub(super) type Lazy = for<'a> fn(&'static Operator, &'a [Node], Env<'a>) -> Result<Answer<'a>>;
 
+/// A function that asks for its arguments by their positions, in an order of its own.
+pub(super) type Asking =
+    for<'a> fn(&'static Operator, &dyn Fn(usize) -> Result<Answer<'a>>) -> Result<Option<Owned>>;
+
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     Strict(Strict),
     Comparing(Comparing),
     Lazy(Lazy),
+    Asking(Asking),
 }
 
 /// An operator that evaluates all its arguments.
@@ -76,6 +81,17 @@ pub(super) const fn lazy(name: &'static str, arguments: Arguments, function: Laz
         name,
         arguments,
         body: Body::Lazy(function),
+        is_pure: true,
+        fold: None,
+    }
+}
+
+/// An operator that asks for the arguments it wants, one by one.
+pub(super) const fn asking(name: &'static str, arguments: Arguments, function: Asking) -> Operator {
+    Operator {
+        name,
+        arguments,
+        body: Body::Asking(function),
         is_pure: true,
         fold: None,
     }

@@ -9,7 +9,13 @@ use super::super::parse::Parser;
 use super::super::{Answer, Node, type_name};
 
 /// The most that one array may take in memory: 100 MiB, as for the stages.
-const MEMORY_LIMIT: usize = 100 * 1024 * 1024;
+const MEMORY_LIMIT: i64 = 100 * 1024 * 1024;
+
+/// The bytes that a server counts for an array without its items.
+const ARRAY: i64 = 40;
+
+/// The bytes that a server counts for an item of an array.
+const ITEM: i64 = 16;
 
 pub(super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut result = Vec::new();
@@ -58,8 +64,8 @@ pub(super) fn range(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
     } else {
         (start - end - step - 1).div_euclid(-step)
     }
-    .max(0) as usize;
-    let bytes = count.saturating_mul(size_of::<Owned>());
+    .max(0);
+    let bytes = count * ITEM + ARRAY;
     if bytes > MEMORY_LIMIT {
         return Err(Fault::new(
             146,
@@ -69,7 +75,7 @@ pub(super) fn range(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
         ));
     }
     Ok(Some(Owned::Array(
-        (0..count as i64)
+        (0..count)
             .map(|index| Owned::Int32((start + index * step) as i32))
             .collect(),
     )))
@@ -117,6 +123,9 @@ pub(super) fn reverse(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<
     Ok(Some(Owned::Array(result)))
 }
 
+/// Where the inputs of `$zip` begin.
+const INPUTS: usize = 2;
+
 /// The arguments of `$zip`: whether the longest array counts, how many inputs, the inputs, the defaults.
 pub(super) fn parse_zip(
     parser: &mut Parser<'_>,
@@ -160,11 +169,9 @@ pub(super) fn parse_zip(
             },
             "useLongestLength" => match value {
                 Value::Bool(given) => longest = given,
-                other => {
-                    return Err(Fault::new(
-                        34463,
-                        format!("useLongestLength must be a bool, found {}", found(&other)),
-                    ));
+                _ => {
+                    // The server tells the type of all arguments together.
+                    return Err(Fault::new(34463, "useLongestLength must be a bool, found object"));
                 }
             },
             other => {
@@ -196,47 +203,60 @@ pub(super) fn parse_zip(
     Ok(arguments)
 }
 
-pub(super) fn zip(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let [longest, count, rest @ ..] = arguments else {
-        return Ok(None);
+/// The defaults are asked for where the arrays differ in length and the longest one counts.
+pub(super) fn zip<'a>(
+    _: &'static Operator,
+    argument: &dyn Fn(usize) -> Result<Answer<'a>>,
+) -> Result<Option<Owned>> {
+    let longest = argument(0)?.is_true();
+    let count = match argument(1)?.value() {
+        Some(Value::Int64(count)) => usize::try_from(count).unwrap_or_default(),
+        _ => 0,
     };
-    let count = match count.value() {
-        Some(Value::Int64(count)) => (count as usize).min(rest.len()),
-        _ => rest.len(),
-    };
-    let (inputs, defaults) = rest.split_at(count);
+    let inputs = INPUTS..INPUTS + count;
     let mut arrays = Vec::with_capacity(count);
-    for input in inputs {
+    for index in inputs.clone() {
+        let input = argument(index)?;
         match input.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
-            Some(Value::Array(items)) => arrays.push(items.values().collect::<Vec<_>>()),
+            Some(Value::Array(_)) => arrays.push(input),
             Some(_) => {
                 return Err(Fault::new(
                     34468,
                     format!(
                         "$zip found a non-array expression in input: {}",
-                        print::answer(input)
+                        print::answer(&input)
                     ),
                 ));
             }
         }
     }
-    let lengths = arrays.iter().map(Vec::len);
-    let length = if longest.is_true() {
-        lengths.max()
-    } else {
-        lengths.min()
+    let arrays: Vec<Vec<Value<'_>>> = arrays.iter().map(items).collect();
+    let lengths = || arrays.iter().map(Vec::len);
+    let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let defaults = match longest && least < most {
+        true => inputs
+            .map(|index| argument(index + count))
+            .collect::<Result<Vec<_>>>()?,
+        false => Vec::new(),
     };
-    let rows = (0..length.unwrap_or(0)).map(|row| {
+    let rows = (0..if longest { most } else { least }).map(|row| {
         let items = arrays.iter().enumerate().map(|(column, array)| {
             match (array.get(row), defaults.get(column)) {
                 (Some(item), _) => Some(Owned::from(*item)),
+                (None, None | Some(Answer::Absent)) => Some(Owned::Null),
                 // A default without a value leaves its place out.
                 (None, Some(default)) => default.value().map(Owned::from),
-                (None, None) => Some(Owned::Null),
             }
         });
         Owned::Array(items.flatten().collect())
     });
     Ok(Some(Owned::Array(rows.collect())))
+}
+
+fn items<'a>(answer: &'a Answer<'_>) -> Vec<Value<'a>> {
+    match answer.value() {
+        Some(Value::Array(items)) => items.values().collect(),
+        _ => Vec::new(),
+    }
 }

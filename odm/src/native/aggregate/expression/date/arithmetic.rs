@@ -102,27 +102,34 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
         given.checked_neg().ok_or_else(|| {
             Fault::new(
                 6045000,
-                format!("invalid $dateSubtract 'amount' parameter value: {given} {unit_name}"),
+                format!("invalid $dateSubtract 'amount' parameter value: {given}"),
             )
         })?
     } else {
         given
     };
     if amount.unsigned_abs() >= unit.limit() {
-        return Err(too_many(amount));
+        return Err(too_many(amount, unit));
     }
     unit.after(start, amount, &zone)
         .map(|date| Some(Owned::DateTime(date)))
         .ok_or_else(|| match unit {
-            Unit::Fixed(1) => Fault::new(159, format!("Overflow while adding {amount}ms to {start}ms")),
+            // The server prints the sum as it wraps around.
+            Unit::Fixed(1) => Fault::new(
+                159,
+                format!(
+                    "Overflow while adding {amount}ms to {}ms",
+                    start.wrapping_add(amount)
+                ),
+            ),
             _ => Fault::new(5166406, "dateAdd overflowed"),
         })
 }
 
-fn too_many(amount: i64) -> Fault {
+fn too_many(amount: i64, unit: Unit) -> Fault {
     Fault::new(
         5976500,
-        format!("invalid dateAdd 'amount' parameter value: {amount}"),
+        format!("invalid dateAdd 'amount' parameter value: {amount} {unit}"),
     )
 }
 
@@ -145,17 +152,22 @@ fn read_unit(name: &str, argument: &Answer<'_>) -> Result<Unit> {
     }
 }
 
-/// Whether the week is counted and its first day is given as null.
-fn lacks_week(unit: &Answer<'_>, week: &Answer<'_>) -> bool {
-    matches!(unit.value(), Some(Value::String("week"))) && !week.is_absent() && week.is_nullish()
+/// The first day of the week, which is asked for only where weeks are counted; `None` if it is given as null.
+fn first_day<'a>(
+    unit: &Answer<'_>,
+    argument: impl FnOnce() -> Result<Answer<'a>>,
+) -> Result<Option<Answer<'a>>> {
+    let day = match unit.value() {
+        Some(Value::String("week")) => argument()?,
+        _ => Answer::Absent,
+    };
+    Ok(Some(day).filter(|day| day.is_absent() || !day.is_nullish()))
 }
 
-/// Reads `startOfWeek`, Sunday by default, if weeks are counted.
-fn read_week(name: &str, unit: Unit, argument: &Answer<'_>) -> Result<i64> {
-    if argument.is_absent() || unit != Unit::Week {
-        return Ok(0);
-    }
+/// Reads the first day of the week, Sunday by default.
+fn read_week(name: &str, argument: &Answer<'_>) -> Result<i64> {
     match argument.value() {
+        _ if argument.is_absent() => Ok(0),
         Some(Value::String(day)) => weekday(day).ok_or_else(|| {
             Fault::new(
                 5439016,
@@ -174,8 +186,8 @@ fn read_week(name: &str, unit: Unit, argument: &Answer<'_>) -> Result<i64> {
     }
 }
 
-fn read_zone(name: &str, argument: &Answer<'_>) -> Result<Option<Zone>> {
-    Zone::of(argument).map_err(|fault| {
+fn read_zone(name: &str, argument: Result<Answer<'_>>) -> Result<Option<Zone>> {
+    argument.and_then(|zone| Zone::of(&zone)).map_err(|fault| {
         fault.prefixed(&format!(
             "{name} parameter 'timezone' value parsing failed :: caused by :: "
         ))
@@ -221,21 +233,25 @@ pub(super) fn parse_diff(
     Ok(arguments)
 }
 
-pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let [start, end, unit, zone, week] = arguments else {
-        return Ok(None);
-    };
+pub(super) fn diff<'a>(
+    operator: &'static Operator,
+    argument: &dyn Fn(usize) -> Result<Answer<'a>>,
+) -> Result<Option<Owned>> {
     let name = operator.name;
-    if start.is_nullish() || end.is_nullish() || unit.is_nullish() || lacks_week(unit, week) {
-        return null();
-    }
-    let Some(zone) = read_zone(name, zone)? else {
+    let given = |index| argument(index).map(|value| Some(value).filter(|value| !value.is_nullish()));
+    let Some(start) = given(0)? else { return null() };
+    let Some(end) = given(1)? else { return null() };
+    let Some(unit) = given(2)? else { return null() };
+    let Some(week) = first_day(&unit, || argument(4))? else {
         return null();
     };
-    let start = read_date(name, "startDate", 5166307, start)?;
-    let end = read_date(name, "endDate", 5166307, end)?;
-    let unit = read_unit(name, unit)?;
-    let week = read_week(name, unit, week)?;
+    let Some(zone) = read_zone(name, argument(3))? else {
+        return null();
+    };
+    let start = read_date(name, "startDate", 5166307, &start)?;
+    let end = read_date(name, "endDate", 5166307, &end)?;
+    let unit = read_unit(name, &unit)?;
+    let week = read_week(name, &week)?;
     if unit == Unit::Fixed(1) {
         return match end.checked_sub(start) {
             Some(ms) => Ok(Some(Owned::Int64(ms))),
@@ -300,53 +316,59 @@ pub(super) fn parse_trunc(
     Ok(arguments)
 }
 
-pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let [date, unit, size, zone, week] = arguments else {
-        return Ok(None);
-    };
+pub(super) fn trunc<'a>(
+    operator: &'static Operator,
+    argument: &dyn Fn(usize) -> Result<Answer<'a>>,
+) -> Result<Option<Owned>> {
     let name = operator.name;
-    let lacks_size = !size.is_absent() && size.is_nullish();
-    if date.is_nullish() || unit.is_nullish() || lacks_size || lacks_week(unit, week) {
+    let date = argument(0)?;
+    if date.is_nullish() {
         return null();
     }
-    let Some(zone) = read_zone(name, zone)? else {
+    let unit = argument(1)?;
+    if unit.is_nullish() {
+        return null();
+    }
+    let size = argument(2)?;
+    if !size.is_absent() && size.is_nullish() {
+        return null();
+    }
+    let Some(week) = first_day(&unit, || argument(4))? else {
         return null();
     };
-    let date = read_date(name, "date", 5439012, date)?;
-    let unit = read_unit(name, unit)?;
-    let size = if size.is_absent() { 1 } else { bin_size(size)? };
-    let week = read_week(name, unit, week)?;
+    let Some(zone) = read_zone(name, argument(3))? else {
+        return null();
+    };
+    let date = read_date(name, "date", 5439012, &date)?;
+    let unit = read_unit(name, &unit)?;
+    let size = if size.is_absent() { 1 } else { bin_size(&size)? };
+    let week = read_week(name, &week)?;
     if size > MOST_BINS && unit.millis().is_none_or(|ms| ms >= DAY) {
-        return Err(Fault::new(
-            5439006,
-            format!("dateTrunc unsupported binSize value: {size}"),
-        ));
+        return Err(Fault::new(5439006, "dateTrunc unsupported binSize value"));
     }
-    let overflow = || match unit {
-        Unit::Fixed(ms) if ms < DAY => Fault::new(5439000, "dateTrunc overflowed"),
-        _ => Fault::new(5166406, "dateAdd overflowed"),
-    };
+    let overflow = || Fault::new(5166406, "dateAdd overflowed");
     let shift = zone.at(date).offset;
     // Bins are counted from the start of 2000 as the zone's clocks show it.
     let reference = days_of(2000, 1, 1);
     let was_summer = zone.at(reference * DAY).is_summer;
     let start = match unit {
-        Unit::Fixed(DAY) => bin_start(date, shift, reference * DAY, DAY, size),
+        Unit::Fixed(DAY) => bin_start(date, shift, reference * DAY, unit, size)?,
         Unit::Week => {
             // The first such day of 2000.
             let first = reference + (week - (reference + 4)).rem_euclid(7);
-            bin_start(date, shift, first * DAY, 7 * DAY, size)
+            bin_start(date, shift, first * DAY, unit, size)?
         }
         Unit::Fixed(ms) => {
-            if ms.checked_mul(size).is_none() {
-                return Err(Fault::new(5439002, "dateTrunc overflowed"));
-            }
-            return zone
+            let overflow = |code| Fault::new(code, "dateTrunc overflowed");
+            let bin = ms.checked_mul(size).ok_or_else(|| overflow(5439002))?;
+            let origin = zone
                 .moment_of((reference * DAY).into(), was_summer)
-                .and_then(|origin| bin_start(date, 0, origin, ms, size))
-                .and_then(|start| i64::try_from(start).ok())
+                .ok_or_else(|| overflow(5439000))?;
+            let past = date.checked_sub(origin).ok_or_else(|| overflow(5439000))?;
+            return date
+                .checked_sub(past.rem_euclid(bin))
                 .map(|start| Some(Owned::DateTime(start)))
-                .ok_or_else(overflow);
+                .ok_or_else(|| overflow(5439001));
         }
         Unit::Months(months) => {
             let bin = months.checked_mul(size).ok_or_else(overflow)?;
@@ -354,23 +376,26 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
             let since = (at.year - 2000) * 12 + at.month - 1;
             let month = since.div_euclid(bin).checked_mul(bin).ok_or_else(overflow)?;
             if (month / months).unsigned_abs() >= unit.limit() {
-                return Err(too_many(month / months));
+                return Err(too_many(month / months, unit));
             }
-            Some(i128::from(days_of(2000, month + 1, 1)) * i128::from(DAY))
+            i128::from(days_of(2000, month + 1, 1)) * i128::from(DAY)
         }
     };
-    start
-        .and_then(|start| zone.moment_of(start, was_summer))
+    zone.moment_of(start, was_summer)
         .map(|start| Some(Owned::DateTime(start)))
         .ok_or_else(overflow)
 }
 
-/// The start of the bin of `size` units, counted from `origin`, that holds `date` on a clock so far ahead: as that clock
-/// shows it, which may be beyond any date.
-fn bin_start(date: i64, shift: i64, origin: i64, unit: i64, size: i64) -> Option<i128> {
-    let bin = i128::from(unit.checked_mul(size)?);
-    let [date, shift, origin] = [date, shift, origin].map(i128::from);
-    Some((date + shift - origin).div_euclid(bin) * bin + origin)
+/// The start of the bin of `size` days or weeks, counted from `origin`, that holds `date` on a clock so far ahead: as that
+/// clock shows it, which may be beyond any date.
+fn bin_start(date: i64, shift: i64, origin: i64, unit: Unit, size: i64) -> Result<i128> {
+    let length = i128::from(unit.millis().unwrap_or(DAY));
+    let [date, shift, origin, size] = [date, shift, origin, size].map(i128::from);
+    let count = (date + shift - origin).div_euclid(length * size) * size;
+    match i64::try_from(count) {
+        Ok(count) if count.unsigned_abs() >= unit.limit() => Err(too_many(count, unit)),
+        _ => Ok(count * length + origin),
+    }
 }
 
 /// The largest bin of days and longer units.

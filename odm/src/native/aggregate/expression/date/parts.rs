@@ -124,13 +124,15 @@ pub(super) fn parse_to_parts(
     Ok(arguments)
 }
 
-pub(super) fn to_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let [date, zone, iso] = arguments else {
-        return Ok(None);
-    };
-    let Some(zone) = Zone::of(zone)? else {
+pub(super) fn to_parts<'a>(
+    _: &'static Operator,
+    argument: &dyn Fn(usize) -> Result<Answer<'a>>,
+) -> Result<Option<Owned>> {
+    let date = argument(0)?;
+    let Some(zone) = Zone::of(&argument(1)?)? else {
         return Ok(Some(Owned::Null));
     };
+    let iso = argument(2)?;
     let iso = match (iso.is_absent(), iso.value()) {
         (true, _) => false,
         (_, None | Some(Value::Null | Value::Undefined)) => return Ok(Some(Owned::Null)),
@@ -145,7 +147,7 @@ pub(super) fn to_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Result
     if date.is_nullish() {
         return Ok(Some(Owned::Null));
     }
-    let local = zone.local(to_date(date)?);
+    let local = zone.local(to_date(&date)?);
     let (week_year, week) = local.iso_week();
     let head = if iso {
         [
@@ -189,6 +191,12 @@ pub(in super::super) const NAMES: [&str; 11] = [
     "timezone",
 ];
 
+/// Where the year of dates by weeks is in [`NAMES`].
+const ISO_WEEK_YEAR: usize = 3;
+
+/// Where the time zone is in [`NAMES`].
+const TIMEZONE: usize = 10;
+
 /// The arguments, in the order of [`NAMES`].
 pub(super) fn parse_from_parts(
     parser: &mut Parser<'_>,
@@ -201,10 +209,14 @@ pub(super) fn parse_from_parts(
             "$dateFromParts only supports an object as its argument",
         ));
     };
-    let arguments = parser.named(doc, &NAMES, |other| {
-        Fault::new(40518, format!("Unrecognized argument to $dateFromParts: {other}"))
-    })?;
-    let given = |index: usize| !matches!(arguments[index], Node::Absent);
+    // What is given is looked at before it is read.
+    let unknown =
+        |other: &str| Fault::new(40518, format!("Unrecognized argument to $dateFromParts: {other}"));
+    let mut names = doc.elements().map(|element| element.name_str());
+    if let Some(other) = names.find(|name| !NAMES.contains(name)) {
+        return Err(unknown(other));
+    }
+    let given = |index: usize| doc.get(NAMES[index]).is_some();
     if !given(0) && !given(3) {
         return Err(Fault::new(
             40516,
@@ -223,24 +235,19 @@ pub(super) fn parse_from_parts(
             "$dateFromParts does not allow mixing ISO dates with natural dates",
         ));
     }
-    Ok(arguments)
+    parser.named(doc, &NAMES, unknown)
 }
 
-pub(super) fn from_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let Some((zone, parts)) = arguments.split_last() else {
-        return Ok(None);
-    };
+pub(super) fn from_parts<'a>(
+    _: &'static Operator,
+    argument: &dyn Fn(usize) -> Result<Answer<'a>>,
+) -> Result<Option<Owned>> {
     // The time comes first, whose errors hide those of the date.
     let mut numbers = [0i64; 10];
-    let iso = !parts.get(3).is_none_or(Answer::is_absent);
     let mut read = |index: usize| -> Result<bool> {
         let default = i64::from(index < 6);
-        match number(
-            NAMES[index],
-            &parts[index],
-            default,
-            !matches!(index, 0 | 3 | 8 | 9),
-        )? {
+        let bounded = !matches!(index, 0 | 3 | 8 | 9);
+        match number(NAMES[index], &argument(index)?, default, bounded)? {
             Some(number) => {
                 numbers[index] = number;
                 Ok(true)
@@ -253,9 +260,10 @@ pub(super) fn from_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Resu
             return Ok(Some(Owned::Null));
         }
     }
-    let Some(zone) = Zone::of(zone)? else {
+    let Some(zone) = Zone::of(&argument(TIMEZONE)?)? else {
         return Ok(Some(Owned::Null));
     };
+    let iso = !argument(ISO_WEEK_YEAR)?.is_absent();
     for index in if iso { 3..6 } else { 0..3 } {
         if !read(index)? {
             return Ok(Some(Owned::Null));

@@ -1,5 +1,7 @@
 //! Units of time.
 
+use std::fmt::{self, Display, Formatter};
+
 use super::super::super::super::fault::{Fault, Result};
 use super::calendar::{Local, days_in, days_of};
 use super::zone::Zone;
@@ -17,20 +19,31 @@ pub(crate) enum Unit {
 /// Milliseconds.
 pub(super) const DAY: i64 = 86_400_000;
 
+const NAMES: [(&str, Unit); 9] = [
+    ("year", Unit::Months(12)),
+    ("quarter", Unit::Months(3)),
+    ("month", Unit::Months(1)),
+    ("week", Unit::Week),
+    ("day", Unit::Fixed(DAY)),
+    ("hour", Unit::Fixed(3_600_000)),
+    ("minute", Unit::Fixed(60_000)),
+    ("second", Unit::Fixed(1000)),
+    ("millisecond", Unit::Fixed(1)),
+];
+
+impl Display for Unit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(_, unit)| unit == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
 impl Unit {
     pub(crate) fn parse(name: &str) -> Option<Unit> {
-        Some(match name {
-            "year" => Unit::Months(12),
-            "quarter" => Unit::Months(3),
-            "month" => Unit::Months(1),
-            "week" => Unit::Week,
-            "day" => Unit::Fixed(DAY),
-            "hour" => Unit::Fixed(3_600_000),
-            "minute" => Unit::Fixed(60_000),
-            "second" => Unit::Fixed(1000),
-            "millisecond" => Unit::Fixed(1),
-            _ => return None,
-        })
+        NAMES
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, unit)| *unit)
     }
 
     /// Its length in milliseconds, if it has always the same.
