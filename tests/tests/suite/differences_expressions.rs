@@ -8,11 +8,14 @@ use odm_tests::command::{aggregate, batch, code, insert, run};
 crate::on_every_backend! {
     variables_of_a_command_are_not_computed_where_nothing_asks_for_them,
     an_item_of_a_range_takes_sixteen_bytes,
+    the_first_sign_of_a_relative_date_counts,
     defaults_are_asked_for_where_lengths_differ,
     the_first_day_of_a_week_is_asked_for_before_the_zone,
     parts_of_dates_are_asked_for_behind_those_of_times,
     dates_at_the_ends_are_truncated,
+    a_format_ends_at_a_null,
     parts_are_not_mixed_before_they_are_read,
+    constants_of_texts_of_dates_are_computed_in_order,
 }
 
 /// What the expression gives of the document, or the code of the refusal.
@@ -65,6 +68,19 @@ async fn an_item_of_a_range_takes_sixteen_bytes(db: &Db) {
     let size = |end: i32| doc! { "$size": { "$range": ["$one", end] } };
     assert_eq!(given(db, size(2_000_001)).await, Ok(Bson::Int32(2_000_000)));
     assert_eq!(given(db, size(6_553_599)).await, Err(146));
+}
+
+async fn the_first_sign_of_a_relative_date_counts(db: &Db) {
+    document(db).await;
+    for (signs, day) in [("--", 13), ("+-", 17), ("-+", 13), ("---", 13), ("++-", 17)] {
+        let moved = doc! { "$toDate": format!("2000-01-15 {signs}2 days") };
+        let expected = Ok(Bson::Int32(day));
+        assert_eq!(
+            given(db, doc! { "$dayOfMonth": moved }).await,
+            expected,
+            "{signs}"
+        );
+    }
 }
 
 async fn defaults_are_asked_for_where_lengths_differ(db: &Db) {
@@ -169,6 +185,23 @@ async fn dates_at_the_ends_are_truncated(db: &Db) {
     }
 }
 
+async fn a_format_ends_at_a_null(db: &Db) {
+    document(db).await;
+    let read =
+        |text: &str, format: &str| doc! { "$dateFromString": { "dateString": text, "format": format } };
+    let expected = DateTime::parse_rfc3339_str("2000-01-02T00:00:00Z").unwrap();
+    let read_all = read("2000-01-02", "%Y-%m-%d\0%q");
+    assert_eq!(given(db, read_all).await, Err(18536));
+    assert_eq!(
+        given(db, read("2000-01-02", "%Y-%m-%d\0%%")).await,
+        Ok(expected.into())
+    );
+    assert_eq!(given(db, read("29", "%V%\0")).await, Err(241));
+    assert_eq!(given(db, read("29", "%V%")).await, Err(18535));
+    let told = doc! { "$dateToString": { "date": "$dt", "format": "%\0" } };
+    assert_eq!(given(db, told).await, Err(18536));
+}
+
 async fn parts_are_not_mixed_before_they_are_read(db: &Db) {
     document(db).await;
     for (parts, expected) in [
@@ -185,4 +218,30 @@ async fn parts_are_not_mixed_before_they_are_read(db: &Db) {
 
 async fn refused(db: &Db, stage: Document) -> i32 {
     code(db, doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} }).await
+}
+
+async fn constants_of_texts_of_dates_are_computed_in_order(db: &Db) {
+    document(db).await;
+    let (first, second) = (bson!({ "$abs": "x" }), bson!({ "$size": "x" }));
+    for (operator, own, order) in [
+        (
+            "$dateToString",
+            "date",
+            vec!["date", "timezone", "onNull", "format"],
+        ),
+        (
+            "$dateFromString",
+            "dateString",
+            vec!["dateString", "timezone", "format", "onNull", "onError"],
+        ),
+    ] {
+        for pair in order.windows(2) {
+            let mut arguments = doc! { own: "$dt" };
+            // However they are given.
+            arguments.insert(pair[1], second.clone());
+            arguments.insert(pair[0], first.clone());
+            let found = given(db, doc! { operator: arguments }).await;
+            assert_eq!(found, Err(28765), "{operator} {pair:?}");
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Dates read by a format.
 
-use super::super::super::super::fault::{Fault, Result};
-use super::CONVERSION_FAILURE;
+use std::ops::RangeInclusive;
+
+use super::super::super::super::fault::Result;
 use super::calendar::{days_in, days_of, iso_week_start};
-use super::written::{Moment, Offset, offset};
+use super::written::{self, Moment, Offset, offset};
 
 /// The parts of a date that were read so far.
 #[derive(Default)]
@@ -21,10 +22,11 @@ struct Parts {
     zone: Option<Offset>,
 }
 
-/// A place in the text.
+/// A place in the text, and what was wrong up to it: as on the server, all of that is told.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
+    problems: String,
 }
 
 impl<'a> Scan<'a> {
@@ -32,40 +34,36 @@ impl<'a> Scan<'a> {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
-    /// A number of `least` to `most` digits.
-    fn number(&mut self, least: usize, most: usize) -> Option<i64> {
+    fn is_at_digit(&self) -> bool {
+        self.rest().first().is_some_and(u8::is_ascii_digit)
+    }
+
+    /// The next number of up to so many digits, and how many it has, behind whatever comes before it.
+    fn number(&mut self, most: usize) -> Option<(i64, usize)> {
+        let skipped = self.rest().iter().take_while(|byte| !byte.is_ascii_digit());
+        self.at += skipped.count();
         let digits = self
             .rest()
             .iter()
             .take(most)
             .take_while(|byte| byte.is_ascii_digit());
-        let (length, number) = digits.fold((0, 0), |(length, number), digit| {
-            (length + 1, number * 10 + i64::from(digit - b'0'))
+        let (number, length) = digits.fold((0, 0), |(number, length), digit| {
+            (number * 10 + i64::from(digit - b'0'), length + 1)
         });
         self.at += length;
-        (length >= least).then_some(number)
+        (length > 0).then_some((number, length))
     }
 
-    fn number_behind_anything(&mut self, most: usize) -> Option<i64> {
-        let skipped = self.rest().iter().take_while(|byte| !byte.is_ascii_digit());
-        self.at += skipped.count();
-        self.number(1, most)
+    fn literally(&mut self, byte: u8) {
+        if self.rest().first() != Some(&byte) {
+            self.note(self.at, "Format literal not found");
+        }
+        self.at += 1;
     }
 
-    /// A failure here.
-    fn wrong(&self, problem: &str) -> Fault {
-        let found = self
-            .text
-            .get(self.at..)
-            .and_then(|rest| rest.chars().next())
-            .unwrap_or('\0');
-        Fault::new(
-            CONVERSION_FAILURE,
-            format!(
-                "Error parsing date string '{}'; {}: {problem} '{found}'",
-                self.text, self.at
-            ),
-        )
+    /// Adds what is wrong.
+    fn note(&mut self, at: usize, problem: &str) {
+        written::note(&mut self.problems, self.text, at, problem);
     }
 }
 
@@ -76,103 +74,159 @@ fn before_null(text: &str) -> &str {
 
 /// Reads a date by a format, whose letters are known to be right.
 pub(super) fn read(text: &str, format: &str) -> Result<Moment> {
-    let text = before_null(text);
-    let mut scan = Scan { text, at: 0 };
+    let mut scan = Scan {
+        text: before_null(text),
+        at: 0,
+        problems: String::new(),
+    };
     let mut parts = Parts::default();
     let mut letters = before_null(format).bytes();
-    while let Some(letter) = letters.next() {
-        if scan.rest().is_empty() {
-            return Err(scan.wrong("Not enough data available to satisfy format"));
-        }
-        let letter = match letter {
-            b'%' => letters.next(),
-            literal => {
-                literally(&mut scan, literal)?;
-                continue;
-            }
-        };
-        match letter {
-            None | Some(b'%') => literally(&mut scan, b'%')?,
-            Some(letter) => parts.read(letter, &mut scan)?,
+    while !scan.rest().is_empty() {
+        match letters.next() {
+            None => break,
+            Some(b'%') => match letters.next() {
+                // A null stands behind it.
+                None => break,
+                Some(b'%') => scan.literally(b'%'),
+                Some(letter) => parts.read(letter, &mut scan),
+            },
+            Some(literal) => scan.literally(literal),
         }
     }
     if !scan.rest().is_empty() {
-        return Err(scan.wrong("Trailing data"));
+        scan.note(scan.at, "Trailing data");
     }
-    parts.moment(&scan)
+    if letters.next().is_some() {
+        scan.note(scan.at, "Not enough data available to satisfy format");
+    }
+    for problem in parts.impossible() {
+        scan.note(scan.at, problem);
+    }
+    match scan.problems.is_empty() {
+        true => parts.moment(text),
+        false => Err(written::all_wrong(text, &scan.problems)),
+    }
 }
 
-fn literally(scan: &mut Scan<'_>, byte: u8) -> Result<()> {
-    if scan.rest().first() != Some(&byte) {
-        return Err(scan.wrong("Format literal not found"));
+const MIXED: &str = "Mixing of ISO dates with natural dates is not allowed";
+
+/// How a number of a date is written, and what is said where it is not.
+struct Form {
+    least: usize,
+    most: usize,
+    range: RangeInclusive<i64>,
+    missing: &'static str,
+    outside: &'static str,
+}
+
+impl Form {
+    const fn of(least: usize, most: usize, missing: &'static str) -> Form {
+        Form {
+            least,
+            most,
+            range: 0..=9999,
+            missing,
+            outside: "",
+        }
     }
-    scan.at += 1;
-    Ok(())
 }
 
 impl Parts {
-    fn read(&mut self, letter: u8, scan: &mut Scan<'_>) -> Result<()> {
+    fn read(&mut self, letter: u8, scan: &mut Scan<'_>) {
+        match letter {
+            b'z' => self.read_zone(scan),
+            b'Z' => self.read_minutes_of_zone(scan),
+            _ => self.read_number(letter, scan),
+        }
+    }
+
+    fn read_number(&mut self, letter: u8, scan: &mut Scan<'_>) {
         // In a date, and for hours, fewer digits than are asked for will do.
-        let (slot, least, most, problem) = match letter {
-            b'Y' => (&mut self.year, 1, 4, "A four digit year could not be found"),
-            b'm' => (&mut self.month, 1, 2, "A two digit month could not be found"),
-            b'd' => (&mut self.day, 1, 2, "A two digit day could not be found"),
-            b'H' => (&mut self.hour, 1, 2, "A two digit hour could not be found"),
-            b'M' => (&mut self.minute, 2, 2, "A two digit minute could not be found"),
-            b'S' => (&mut self.second, 2, 2, "A two digit second could not be found"),
-            b'L' => return self.read_millisecond(scan),
-            b'z' => {
-                let (zone, length) = offset(scan.rest()).ok_or_else(|| {
-                    scan.wrong("passing a time zone identifier as part of the string is not allowed")
-                })?;
-                self.zone = Some(zone);
-                scan.at += length;
-                return Ok(());
-            }
-            b'Z' => return self.read_minutes_of_zone(scan),
-            _ => return self.read_of_week(letter, scan),
-        };
-        *slot = Some(scan.number(least, most).ok_or_else(|| scan.wrong(problem))?);
-        Ok(())
-    }
-
-    fn read_of_week(&mut self, letter: u8, scan: &mut Scan<'_>) -> Result<()> {
-        let (slot, digits, last, problem) = match letter {
-            b'G' => (
-                &mut self.iso_year,
-                4,
-                9999,
-                "A four digit ISO year could not be found",
+        let (slot, form) = match letter {
+            b'Y' => (
+                &mut self.year,
+                Form::of(1, 4, "A four digit year could not be found"),
             ),
-            b'V' => (&mut self.iso_week, 2, 53, "ISO Week must be between 1 and 53"),
-            b'u' => (&mut self.iso_day, 1, 7, "Day of week must be between 1 and 7"),
-            _ => return Err(scan.wrong("The format separator does not match")),
+            b'm' => (
+                &mut self.month,
+                Form::of(1, 2, "A two digit month could not be found"),
+            ),
+            b'd' => (
+                &mut self.day,
+                Form::of(1, 2, "A two digit day could not be found"),
+            ),
+            b'H' => (
+                &mut self.hour,
+                Form::of(1, 2, "A two digit hour could not be found"),
+            ),
+            b'M' => (
+                &mut self.minute,
+                Form::of(2, 2, "A two digit minute could not be found"),
+            ),
+            b'S' => (
+                &mut self.second,
+                Form::of(2, 2, "A two digit second could not be found"),
+            ),
+            b'L' => (
+                &mut self.millisecond,
+                Form::of(1, 3, "A three digit millisecond could not be found"),
+            ),
+            b'V' => (
+                &mut self.iso_week,
+                Form {
+                    range: 1..=53,
+                    outside: "ISO Week must be between 1 and 53",
+                    ..Form::of(1, 2, "A two digit ISO week could not be found")
+                },
+            ),
+            b'u' => (
+                &mut self.iso_day,
+                Form {
+                    range: 1..=7,
+                    outside: "Day of week must be between 1 and 7",
+                    ..Form::of(1, 1, "A single digit day of week could not be found")
+                },
+            ),
+            _ => (
+                &mut self.iso_year,
+                Form::of(1, 4, "A four digit ISO year could not be found"),
+            ),
         };
-        let first = i64::from(letter != b'G');
-        let number = scan
-            .number_behind_anything(digits)
-            .filter(|number| (first..=last).contains(number))
-            .ok_or_else(|| scan.wrong(problem))?;
-        *slot = Some(number);
-        Ok(())
+        let begin = scan.at;
+        if !b"GVu".contains(&letter) && !scan.is_at_digit() {
+            scan.note(begin, "Unexpected data found.");
+        }
+        let read = scan.number(form.most).filter(|(_, length)| *length >= form.least);
+        match read {
+            None => scan.note(begin, form.missing),
+            Some((number, _)) if !form.range.contains(&number) => scan.note(begin, form.outside),
+            Some(_) => {}
+        }
+        *slot = read.map(|(number, length)| match letter {
+            // It is a fraction of a second: one digit says hundreds.
+            b'L' => (length..3).fold(number, |number, _| number * 10),
+            _ => number,
+        });
     }
 
-    /// It is a fraction of a second: one digit says hundreds.
-    fn read_millisecond(&mut self, scan: &mut Scan<'_>) -> Result<()> {
-        let start = scan.at;
-        let number = scan
-            .number(1, 3)
-            .ok_or_else(|| scan.wrong("A three digit millisecond could not be found"))?;
-        self.millisecond = Some((scan.at - start..3).fold(number, |number, _| number * 10));
-        Ok(())
+    fn read_zone(&mut self, scan: &mut Scan<'_>) {
+        let (zone, length) = offset(scan.rest());
+        if zone.is_none() {
+            scan.note(
+                scan.at,
+                "passing a time zone identifier as part of the string is not allowed",
+            );
+        }
+        self.zone = zone;
+        scan.at += length;
     }
 
     /// A sign and any digits, also none.
-    fn read_minutes_of_zone(&mut self, scan: &mut Scan<'_>) -> Result<()> {
+    fn read_minutes_of_zone(&mut self, scan: &mut Scan<'_>) {
         let sign = match scan.rest().first() {
             Some(b'+') => 1,
             Some(b'-') => -1,
-            _ => return Err(scan.wrong("Invalid timezone offset in minutes")),
+            _ => return scan.note(scan.at, "Invalid timezone offset in minutes"),
         };
         scan.at += 1;
         let digits = scan.rest().iter().take_while(|byte| byte.is_ascii_digit());
@@ -182,49 +236,46 @@ impl Parts {
         });
         scan.at += length;
         self.zone = Some(Offset::from_seconds(sign * minutes * 60));
-        Ok(())
     }
 
-    fn moment(self, scan: &Scan<'_>) -> Result<Moment> {
+    /// What is no date or no time of what was read.
+    fn impossible(&self) -> impl Iterator<Item = &'static str> {
         let has_week = self.iso_week.or(self.iso_day).is_some();
         let has_day = self.month.or(self.day).is_some();
-        let mixes = match self.iso_year {
-            Some(_) => self.year.is_some() || has_day,
-            None => self.year.is_some() && has_week,
-        };
-        if mixes {
-            return Err(scan.wrong("Mixing of ISO dates with natural dates is not allowed"));
-        }
-        if has_week && self.iso_year.is_none() {
-            return Err(scan.wrong("The parsed date was invalid"));
-        }
-        let days = match (self.year, self.month, self.day, self.iso_year) {
-            (Some(year), Some(month), Some(day), _) => {
-                if !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day) {
-                    return Err(scan.wrong("The parsed date was invalid"));
-                }
-                days_of(year, month, day)
+        let is_mixed_in = self.iso_year.is_some() && (self.year.is_some() || has_day);
+        let mixes_in = self.year.is_some() && (self.iso_year.is_some() || has_week);
+        let lacks_year = has_week && self.iso_year.is_none();
+        let is_late = |part: Option<i64>, end| part.is_some_and(|part| part >= end);
+        let no_time = is_late(self.hour, 24) || is_late(self.minute, 60) || is_late(self.second, 60);
+        let no_day = match (self.year, self.month, self.day) {
+            (Some(year), Some(month), Some(day)) => {
+                !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day)
             }
+            _ => false,
+        };
+        [
+            (is_mixed_in, MIXED),
+            (mixes_in, MIXED),
+            (lacks_year, "The parsed date was invalid"),
+            (no_time, "The parsed time was invalid"),
+            (no_day, "The parsed date was invalid"),
+        ]
+        .into_iter()
+        .filter_map(|(is_so, problem)| is_so.then_some(problem))
+    }
+
+    fn moment(self, text: &str) -> Result<Moment> {
+        let days = match (self.year, self.month, self.day, self.iso_year) {
+            (Some(year), Some(month), Some(day), _) => days_of(year, month, day),
             (.., Some(year)) => {
                 iso_week_start(year, self.iso_week.unwrap_or(1)) + self.iso_day.unwrap_or(1) - 1
             }
-            _ => {
-                return Err(Fault::new(
-                    CONVERSION_FAILURE,
-                    format!(
-                        "an incomplete date/time string has been found, with elements missing: \"{}\"",
-                        scan.text
-                    ),
-                ));
-            }
+            _ => return Err(written::incomplete(text)),
         };
-        let mut seconds = days * 86_400;
-        for (part, unit, end) in [(self.hour, 3600, 24), (self.minute, 60, 60), (self.second, 1, 60)] {
-            if part.is_some_and(|part| part >= end) {
-                return Err(scan.wrong("The parsed time was invalid"));
-            }
-            seconds += part.unwrap_or(0) * unit;
-        }
+        let seconds = days * 86_400
+            + self.hour.unwrap_or(0) * 3600
+            + self.minute.unwrap_or(0) * 60
+            + self.second.unwrap_or(0);
         Ok(Moment {
             seconds: seconds.into(),
             microseconds: self.millisecond.unwrap_or(0) * 1000,

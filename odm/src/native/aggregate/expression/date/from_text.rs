@@ -11,7 +11,8 @@ use super::written::{self, Moment};
 use super::zone::Zone;
 use super::{CONVERSION_FAILURE, DURATION_OVERFLOW, by_format};
 
-/// The arguments: `dateString`, `format`, `timezone`, `onNull`, `onError`.
+/// The arguments, in the order in which constants among them are computed: `dateString`, `timezone`, `format`, `onNull`,
+/// `onError`.
 pub(super) fn parse_arguments(
     parser: &mut Parser<'_>,
     _: &'static Operator,
@@ -26,7 +27,7 @@ pub(super) fn parse_arguments(
             ),
         ));
     };
-    let names = ["dateString", "format", "timezone", "onNull", "onError"];
+    let names = ["dateString", "timezone", "format", "onNull", "onError"];
     let arguments = parser.named(doc, &names, |other| {
         Fault::new(
             40541,
@@ -43,7 +44,7 @@ pub(super) fn parse_arguments(
 }
 
 pub(super) fn from_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
-    let [text, format, zone, on_null, on_error] = arguments else {
+    let [text, zone, format, on_null, on_error] = arguments else {
         return Ok(Answer::Missing);
     };
     let null = || Ok(Answer::Owned(Owned::Null));
@@ -51,7 +52,7 @@ pub(super) fn from_text<'a>(_: &'static Operator, arguments: &'a [Node], env: En
     let format = format.evaluate(env)?;
     if !format.is_nullish() {
         match format.value() {
-            Some(Value::String(format)) => check_format(format, "YmdHMSLuVGzZ%")?,
+            Some(Value::String(format)) => check_format(format, "YmdHMSLuVGzZ%\0")?,
             _ => {
                 return Err(Fault::new(
                     40684,

@@ -10,19 +10,9 @@ use super::calendar::Local;
 use super::to_date;
 use super::zone::Zone;
 
-/// A date as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+/// A date as messages print it: only years of four digits.
 pub(crate) fn date_text(ms: i64) -> String {
-    let local = Local::of(ms);
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        local.year,
-        local.month,
-        local.day,
-        local.hour(),
-        local.minute(),
-        local.second(),
-        local.millisecond()
-    )
+    formatted(ms, UTC_FORMAT, &Zone::UTC).unwrap_or_else(|_| "illegal date".to_owned())
 }
 
 const UTC_FORMAT: &str = "%Y-%m-%dT%H:%M:%S.%LZ";
@@ -50,7 +40,7 @@ pub(crate) fn timestamp_text(time: u32, increment: u32) -> String {
     )
 }
 
-/// The arguments: `date`, `format`, `timezone`, `onNull`.
+/// The arguments, in the order in which constants among them are computed: `date`, `timezone`, `onNull`, `format`.
 pub(super) fn parse(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
     let Value::Document(doc) = *value else {
         return Err(Fault::new(
@@ -58,7 +48,7 @@ pub(super) fn parse(parser: &mut Parser<'_>, _: &'static Operator, value: &Value
             "$dateToString only supports an object as its argument",
         ));
     };
-    let arguments = parser.named(doc, &["date", "format", "timezone", "onNull"], |other| {
+    let arguments = parser.named(doc, &["date", "timezone", "onNull", "format"], |other| {
         Fault::new(18534, format!("Unrecognized argument to $dateToString: {other}"))
     })?;
     if matches!(arguments[0], Node::Absent) {
@@ -68,7 +58,7 @@ pub(super) fn parse(parser: &mut Parser<'_>, _: &'static Operator, value: &Value
 }
 
 pub(super) fn to_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
-    let [date, format, zone, on_null] = arguments else {
+    let [date, zone, on_null, format] = arguments else {
         return Ok(Answer::Missing);
     };
     let null = || Ok(Answer::Owned(Owned::Null));

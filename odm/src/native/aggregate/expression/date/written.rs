@@ -49,10 +49,15 @@ pub(super) struct Moment {
 
 /// Reads a date in one of the usual forms; code 241 if it is none.
 pub(super) fn read(text: &str) -> Result<Moment> {
-    let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0B');
     if text.is_empty() {
         return Err(wrong(text, 0, "Empty string"));
     }
+    let is_space = |c: char| c.is_ascii_whitespace() || c == '\x0B';
+    let trimmed = match text.trim_matches(is_space) {
+        // The server leaves the last byte.
+        "" => &text[text.len() - 1..],
+        trimmed => trimmed,
+    };
     let Some(forms) = forms::FORMS.as_ref() else {
         return Err(wrong(text, 0, "Unexpected character"));
     };
@@ -84,22 +89,31 @@ pub(super) fn read(text: &str) -> Result<Moment> {
         note(&mut problems, trimmed, trimmed.len() + 1, problem);
     }
     match problems.is_empty() {
-        true => written.moment(trimmed),
-        false => Err(all_wrong(trimmed, &problems)),
+        true => written.moment(text),
+        false => Err(all_wrong(text, &problems)),
     }
 }
 
 /// Adds what is wrong at a place in the text.
-fn note(problems: &mut String, text: &str, at: usize, problem: &str) {
+pub(super) fn note(problems: &mut String, text: &str, at: usize, problem: &str) {
     let found = text.get(at..).and_then(|rest| rest.chars().next());
     let found = found.unwrap_or('\0');
     problems.push_str(&format!("; {at}: {problem} '{found}'"));
 }
 
-fn all_wrong(text: &str, problems: &str) -> Fault {
+/// The refusal of a text for all that is wrong in it.
+pub(super) fn all_wrong(text: &str, problems: &str) -> Fault {
     Fault::new(
         CONVERSION_FAILURE,
         format!("Error parsing date string '{text}'{problems}"),
+    )
+}
+
+/// The refusal of a text that does not say all of a date.
+pub(super) fn incomplete(text: &str) -> Fault {
+    Fault::new(
+        CONVERSION_FAILURE,
+        format!("an incomplete date/time string has been found, with elements missing: \"{text}\""),
     )
 }
 
@@ -174,10 +188,7 @@ impl Written {
         let ((Some(year), Some(month), Some(day)), (Some(hour), Some(minute), Some(second))) =
             ((self.year, self.month, self.day), time)
         else {
-            return Err(Fault::new(
-                CONVERSION_FAILURE,
-                format!("an incomplete date/time string has been found, with elements missing: \"{text}\""),
-            ));
+            return Err(incomplete(text));
         };
         let relative = &self.relative;
         // Far beyond any date, and far from where arithmetic ends.

@@ -139,8 +139,9 @@ const ABBREVIATIONS: [(&str, i64); 119] = [
 ];
 
 /// Reads an offset at the start of a text: `+h`, `+hh`, `+hhmm`, `+hh:mm` and so on, also behind `GMT`, or an
-/// abbreviation, each also in parentheses. Gives it with the length of what was read; the name of a zone is not one.
-pub(in super::super) fn offset(text: &[u8]) -> Option<(Offset, usize)> {
+/// abbreviation, each also in parentheses; the name of a zone is not one. Gives the length of what was read as well, be it
+/// one or not.
+pub(in super::super) fn offset(text: &[u8]) -> (Option<Offset>, usize) {
     let skip = |at: usize, bytes: &[u8]| {
         let rest = text.get(at..).unwrap_or_default();
         at + rest.iter().take_while(|byte| bytes.contains(byte)).count()
@@ -157,24 +158,24 @@ pub(in super::super) fn offset(text: &[u8]) -> Option<(Offset, usize)> {
                 .iter()
                 .take_while(|byte| byte.is_ascii_digit() || **byte == b':')
                 .count();
-            let seconds = seconds_of(&digits[..length])?;
-            let seconds = if *sign == b'-' { -seconds } else { seconds };
-            (Offset::from_seconds(seconds), length + 1)
+            let seconds = seconds_of(&digits[..length]);
+            let seconds = seconds.map(|seconds| if *sign == b'-' { -seconds } else { seconds });
+            (seconds.map(Offset::from_seconds), length + 1)
         }
         _ => {
             let length = rest
                 .iter()
                 .take_while(|byte| !matches!(byte, 0 | b' ' | b')'))
                 .count();
-            let name = std::str::from_utf8(&rest[..length]).ok()?;
-            let offset = Offset {
-                seconds: seconds_of_name(name)?,
+            let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
+            let offset = seconds_of_name(name).map(|seconds| Offset {
+                seconds,
                 name: Some(name.to_owned()),
-            };
+            });
             (offset, length)
         }
     };
-    Some((offset, skip(at + length, b")")))
+    (offset, skip(at + length, b")"))
 }
 
 /// The seconds of the digits and colons behind a sign.

@@ -137,13 +137,16 @@ impl<'a> Token<'a> {
         self.digits(most).map(value)
     }
 
-    /// The same with its signs, of which each minus turns it.
+    /// The same with its signs, of which the first one counts.
     pub(super) fn signed_number(&mut self, most: usize) -> Result<i64, &'static str> {
         self.take_while(|byte| !byte.is_ascii_digit() && byte != b'+' && byte != b'-');
         let signs = self.take_while(|byte| byte == b'+' || byte == b'-');
         let number = self.number(most).ok_or("Found unexpected data")?;
-        let minuses = signs.iter().filter(|sign| **sign == b'-').count();
-        Ok(if minuses % 2 == 1 { -number } else { number })
+        Ok(if signs.first() == Some(&b'-') {
+            -number
+        } else {
+            number
+        })
     }
 
     fn year(&mut self, most: usize) -> Option<i64> {
@@ -298,8 +301,8 @@ impl Part {
 }
 
 fn zone(token: &mut Token<'_>, written: &mut Written) -> Outcome {
-    let known = offset(token.rest);
-    let (zone, _) = known.ok_or("passing a time zone identifier as part of the string is not allowed")?;
+    let (zone, _) = offset(token.rest);
+    let zone = zone.ok_or("passing a time zone identifier as part of the string is not allowed")?;
     written.zone = Some(zone);
     Ok(())
 }
