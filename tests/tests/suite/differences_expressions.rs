@@ -12,6 +12,9 @@ crate::on_every_backend! {
     defaults_are_asked_for_where_lengths_differ,
     the_first_day_of_a_week_is_asked_for_before_the_zone,
     parts_of_dates_are_asked_for_behind_those_of_times,
+    bases_that_doubles_take_for_one_have_logarithms,
+    powers_of_decimal_zeros_heed_the_sign_of_zero,
+    hexadecimal_numbers_are_rounded_once,
     dates_at_the_ends_are_truncated,
     a_format_ends_at_a_null,
     parts_are_not_mixed_before_they_are_read,
@@ -158,6 +161,64 @@ fn decimal(text: &str) -> Bson {
 }
 
 const NEARLY_ONE: &str = "1.000000000000000000000000000000001";
+
+async fn bases_that_doubles_take_for_one_have_logarithms(db: &Db) {
+    document(db).await;
+    let double = |expression: Document| doc! { "$toDouble": expression };
+    let logarithm = |x: Bson, base: Bson| doc! { "$log": [x, base] };
+    let found = given(db, double(logarithm(decimal(NEARLY_ONE), decimal("10")))).await;
+    assert!(
+        matches!(found, Ok(Bson::Double(x)) if x > 4e-34 && x < 5e-34),
+        "{found:?}"
+    );
+    let found = given(db, double(logarithm(bson!(3), decimal(NEARLY_ONE)))).await;
+    assert!(found.is_ok(), "{found:?}");
+    for (x, base, expected) in [
+        (decimal("1E-400"), decimal("NaN"), 28758),
+        (bson!(f64::NAN), decimal("1E-400"), 28759),
+        (bson!(f64::NAN), decimal(NEARLY_ONE), 28759),
+        (decimal("-0"), decimal("2"), 28758),
+        (decimal("2"), decimal("1.0"), 28759),
+    ] {
+        let found = given(db, logarithm(x.clone(), base.clone())).await;
+        assert_eq!(found, Err(expected), "{x} {base}");
+    }
+    let found = given(db, logarithm(decimal("NaN"), decimal("2"))).await;
+    assert!(matches!(found, Ok(Bson::Double(x)) if x.is_nan()), "{found:?}");
+}
+
+async fn powers_of_decimal_zeros_heed_the_sign_of_zero(db: &Db) {
+    document(db).await;
+    let power = |base: Bson, exponent: f64| doc! { "$toDouble": { "$pow": [base, exponent] } };
+    assert_eq!(given(db, power(decimal("0"), -0.0)).await, Err(28764));
+    assert_eq!(given(db, power(decimal("0"), 0.0)).await, Ok(bson!(1.0)));
+    assert_eq!(given(db, power(bson!(0), -0.0)).await, Ok(bson!(1.0)));
+}
+
+async fn hexadecimal_numbers_are_rounded_once(db: &Db) {
+    document(db).await;
+    for (text, expected) in [
+        ("-0x1p-1074", Ok(-5e-324)),
+        ("0X1.8p1", Ok(3.0)),
+        ("-0x0p99999", Ok(-0.0)),
+        ("-0x1.000000000000080001p0", Ok(-1.000_000_000_000_000_2)),
+        ("+0x1.00000000000008p0", Ok(1.0)),
+        ("-0x1p1024", Err(241)),
+        ("0X1p3007", Err(241)),
+        ("-0x1p-1075", Err(241)),
+        ("-0x1.8p-1074", Err(241)),
+        ("+0x1p-99999999999999999999", Err(241)),
+        ("0x1p0", Err(241)),
+    ] {
+        let found = given(db, doc! { "$toDouble": text }).await;
+        match (found, expected) {
+            (Ok(Bson::Double(found)), Ok(expected)) => {
+                assert_eq!(found.to_bits(), f64::to_bits(expected), "{text}");
+            }
+            (found, expected) => assert_eq!(found, expected.map(Bson::Double), "{text}"),
+        }
+    }
+}
 
 async fn dates_at_the_ends_are_truncated(db: &Db) {
     document(db).await;

@@ -8,8 +8,10 @@ use odm_tests::command::insert;
 use super::differences_messages::said;
 
 crate::on_every_backend! {
+    arguments_of_functions_are_printed_as_doubles,
     overflows_of_dates_are_told,
     ranges_that_are_too_large_are_told,
+    numbers_are_read_before_what_stands_behind_them,
     all_that_is_wrong_by_a_format_is_told,
     texts_of_dates_are_told_whole,
 }
@@ -33,6 +35,28 @@ async fn tell(db: &Db, expression: Bson, expected: &str) {
 
 fn date(ms: i64) -> Bson {
     DateTime::from_millis(ms).into()
+}
+
+async fn arguments_of_functions_are_printed_as_doubles(db: &Db) {
+    let infinity = || Bson::Decimal128("-Infinity".parse::<Decimal128>().unwrap());
+    check(
+        db,
+        [
+            (bson!({ "$ln": i32::MIN }), ", but is -2.14748e+09"),
+            (bson!({ "$log10": infinity() }), ", but is -inf"),
+            (bson!({ "$log": [infinity(), 2] }), ", but is -inf"),
+            (bson!({ "$log": [2, -1_234_567] }), ", but is -1.23457e+06"),
+            (
+                bson!({ "$asin": 1_234_567 }),
+                "cannot apply $asin to 1.23457e+06, value must be in [-1,1]",
+            ),
+            (
+                bson!({ "$acosh": infinity() }),
+                "cannot apply $acosh to -Infinity, value must be in [1,inf]",
+            ),
+        ],
+    )
+    .await;
 }
 
 async fn overflows_of_dates_are_told(db: &Db) {
@@ -80,6 +104,41 @@ async fn ranges_that_are_too_large_are_told(db: &Db) {
         ],
     )
     .await;
+}
+
+async fn numbers_are_read_before_what_stands_behind_them(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for (to, text, problem) in [
+        ("double", "1e309x", "Out of range"),
+        ("double", "-1e-400 ", "Out of range"),
+        ("double", "1.5x", "Did not consume whole string."),
+        ("double", "1e", "Did not consume whole string."),
+        ("double", ".", "Did not consume any digits"),
+        ("double", "\x0B1", "Leading whitespace"),
+        ("long", "99999999999999999999x", "Overflow"),
+        ("int", "2147483648x", "Did not consume whole string."),
+        ("int", "2147483648", "Overflow"),
+        (
+            "decimal",
+            "21474836471e-7000",
+            "Conversion from string to decimal would underflow",
+        ),
+        (
+            "decimal",
+            "15e-6177",
+            "Conversion from string to decimal would underflow",
+        ),
+        (
+            "decimal",
+            "1e7000",
+            "Conversion from string to decimal would overflow",
+        ),
+    ] {
+        let expected =
+            format!("Failed to parse number '{text}' in $convert with no onError value: {problem}");
+        let convert = bson!({ "$convert": { "input": text, "to": to } });
+        tell(db, convert, &expected).await;
+    }
 }
 
 async fn all_that_is_wrong_by_a_format_is_told(db: &Db) {

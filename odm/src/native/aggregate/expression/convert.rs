@@ -1,10 +1,13 @@
 //! Types and conversions.
 
+mod hexadecimal;
+
 use super::super::super::document::decimal::{Decimal, ParseError, Rounding};
 use super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
 use super::super::super::document::{Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::print;
+use super::arithmetic::as_i32_exact;
 use super::date;
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
@@ -132,7 +135,7 @@ fn target_kind(answer: &Answer<'_>) -> Result<Option<Kind>> {
             .map(Some)
             .ok_or_else(|| Fault::new(code::BAD_VALUE, format!("Unknown type name: {name}"))),
         Some(number) if number.is_number() => {
-            let number = as_i64_exact(&number).ok_or_else(|| {
+            let number = as_i32_exact(&number).ok_or_else(|| {
                 Fault::new(
                     code::FAILED_TO_PARSE,
                     "In $convert, numeric 'to' argument is not an integer",
@@ -364,10 +367,17 @@ fn integer_of_text(text: &str, kind: Kind) -> Result<Owned> {
     if digits.is_empty() {
         return Err(unparsed(text, "No digits"));
     }
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest == digits {
         return Err(unparsed(text, "Did not consume whole string."));
     }
-    let number = text.parse::<i64>().map_err(|_| unparsed(text, "Overflow"))?;
+    // What is behind the number is looked at when it is read.
+    let number = text[..text.len() - rest.len()]
+        .parse::<i64>()
+        .map_err(|_| unparsed(text, "Overflow"))?;
+    if !rest.is_empty() {
+        return Err(unparsed(text, "Did not consume whole string."));
+    }
     if kind == Kind::Int64 {
         return Ok(Owned::Int64(number));
     }
@@ -394,16 +404,22 @@ fn double_of_text(text: &str) -> Result<Owned> {
     if text.is_empty() {
         return Err(unparsed(text, "Empty string"));
     }
-    if text.starts_with(|c: char| c.is_ascii_whitespace()) {
+    if text.starts_with(|c: char| c.is_ascii_whitespace() || c == '\x0b') {
         return Err(unparsed(text, "Leading whitespace"));
     }
-    if let Some(x) = hexadecimal(text) {
-        return Ok(Owned::Double(x));
+    if let Some(read) = hexadecimal::read(text) {
+        return read
+            .map(Owned::Double)
+            .ok_or_else(|| unparsed(text, "Out of range"));
     }
     if is_marked_nan(text) {
         return Ok(Owned::Double(f64::NAN));
     }
-    let x = text.parse::<f64>().map_err(|_| {
+    // What is behind the number is looked at when it is read.
+    if is_out_of_range(leading_number(text)) {
+        return Err(unparsed(text, "Out of range"));
+    }
+    text.parse().map(Owned::Double).map_err(|_| {
         unparsed(
             text,
             match starts_with_double(text) {
@@ -411,14 +427,44 @@ fn double_of_text(text: &str) -> Result<Owned> {
                 false => "Did not consume any digits",
             },
         )
-    })?;
-    let digits = text.bytes().any(|byte| byte.is_ascii_digit());
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let lost = x.abs() < f64::MIN_POSITIVE && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-    if (x.is_infinite() && digits) || lost {
-        return Err(unparsed(text, "Out of range"));
+    })
+}
+
+/// The decimal number that the text begins with, up to all of it; nothing where it begins with none.
+fn leading_number(text: &str) -> &str {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.bytes().take_while(u8::is_ascii_digit).count()
+    };
+    let is_at = |at: usize, any: &[char]| text.get(at..).is_some_and(|rest| rest.starts_with(any));
+    let start = usize::from(is_at(0, &['+', '-']));
+    let whole = digits(start);
+    let mut end = start + whole;
+    if is_at(end, &['.']) {
+        let fraction = digits(end + 1);
+        if whole + fraction == 0 {
+            return "";
+        }
+        end += 1 + fraction;
+    } else if whole == 0 {
+        return "";
     }
-    Ok(Owned::Double(x))
+    if is_at(end, &['e', 'E']) {
+        let power = end + 1 + usize::from(is_at(end + 1, &['+', '-']));
+        if digits(power) > 0 {
+            end = power + digits(power);
+        }
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// Whether a number's text is beyond all doubles, or below the normal ones and not zero.
+fn is_out_of_range(number: &str) -> bool {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = !mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    number
+        .parse::<f64>()
+        .is_ok_and(|x| x.is_infinite() || (x.abs() < f64::MIN_POSITIVE && !is_zero))
 }
 
 /// Whether a number comes first, whatever is behind it.
@@ -431,28 +477,6 @@ fn starts_with_double(text: &str) -> bool {
         || name.eq_ignore_ascii_case("nan")
 }
 
-/// C's hexadecimal notation: `+0x1.8p1`.
-fn hexadecimal(text: &str) -> Option<f64> {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = unsigned
-        .strip_prefix("0x")
-        .or_else(|| unsigned.strip_prefix("0X"))?;
-    let (digits, power) = match digits.split_once(['p', 'P']) {
-        Some((digits, power)) => (digits, power.parse::<i32>().ok()?),
-        None => (digits, 0),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let mut x = 0.0;
-    for digit in whole.chars().chain(fraction.chars()) {
-        x = x * 16.0 + f64::from(digit.to_digit(16)?);
-    }
-    let x = x * 2f64.powi(power.saturating_sub(4 * fraction.len() as i32));
-    Some(if text.starts_with('-') { -x } else { x })
-}
-
 fn decimal_of_text(text: &str) -> Result<Owned> {
     check_hexadecimal(text)?;
     if text.is_empty() {
@@ -460,7 +484,11 @@ fn decimal_of_text(text: &str) -> Result<Owned> {
     }
     match Decimal::parse(text) {
         Ok(x) => Ok(Owned::Decimal128(x.to_bytes())),
-        Err(ParseError::Range) => Err(unparsed(text, "Conversion from string to decimal would overflow")),
+        Err(ParseError::Overflow) => Err(unparsed(text, "Conversion from string to decimal would overflow")),
+        Err(ParseError::Underflow) => Err(unparsed(
+            text,
+            "Conversion from string to decimal would underflow",
+        )),
         Err(ParseError::Syntax) => Err(unparsed(text, "Failed to parse string to decimal")),
     }
 }

@@ -10,8 +10,10 @@ use super::{DIGITS, Decimal, MAX_EXPONENT, MIN_EXPONENT, digits, finish};
 pub(crate) enum ParseError {
     /// Not a number's text.
     Syntax,
-    /// Too large or too small for a decimal128.
-    Range,
+    /// Too large for a decimal128.
+    Overflow,
+    /// Too small for a decimal128, or for all of its digits.
+    Underflow,
 }
 
 impl Decimal {
@@ -70,13 +72,16 @@ impl Decimal {
             let drop = u32::try_from(i64::from(MIN_EXPONENT) - exponent).unwrap_or(u32::MAX);
             let (shorter, inexact) = Wide::from(coefficient).unscale(drop.min(2 * DIGITS));
             if inexact || shorter.low() == 0 {
-                return Err(ParseError::Range);
+                return Err(ParseError::Underflow);
             }
             return Ok(finish(negative, shorter, MIN_EXPONENT));
         }
-        let exponent = i32::try_from(exponent).map_err(|_| ParseError::Range)?;
+        let exponent = i32::try_from(exponent)
+            .ok()
+            .filter(|exponent| *exponent <= MAX_EXPONENT + DIGITS as i32)
+            .ok_or(ParseError::Overflow)?;
         match finish(negative, Wide::from(coefficient), exponent) {
-            Decimal::Infinity { .. } => Err(ParseError::Range),
+            Decimal::Infinity { .. } => Err(ParseError::Overflow),
             decimal => Ok(decimal),
         }
     }

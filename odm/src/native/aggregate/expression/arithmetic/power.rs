@@ -28,6 +28,11 @@ fn apply(value: &Value<'_>, double: fn(f64) -> f64, exact: fn(Decimal) -> Decima
     }
 }
 
+/// As messages about what is no argument of a function show it: a double, which a decimal is turned into.
+fn shown(value: &Value<'_>) -> String {
+    print::double(as_f64(value).unwrap_or(f64::NAN))
+}
+
 /// Below zero, or zero; NaN is neither.
 fn is_positive(value: &Value<'_>) -> bool {
     match *value {
@@ -49,7 +54,7 @@ pub(super) fn ln(value: Value<'_>) -> Result<Owned> {
             28766,
             format!(
                 "$ln's argument must be a positive number, but is {}",
-                print::value(&value)
+                shown(&value)
             ),
         ));
     }
@@ -62,7 +67,7 @@ pub(super) fn log10(value: Value<'_>) -> Result<Owned> {
             28761,
             format!(
                 "$log10's argument must be a positive number, but is {}",
-                print::value(&value)
+                shown(&value)
             ),
         ));
     }
@@ -102,36 +107,33 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             format!("$log's base must be numeric, not {}", base.type_name()),
         )
     })?;
-    let is_base = is_positive(&b) && as_f64(&b) != Some(1.0);
-    // Beside what is no base a decimal counts as a double, which may be zero where it is not.
-    if !is_positive(&x) || (!is_base && as_f64(&x) == Some(0.0)) {
-        return Err(Fault::new(
-            28758,
-            format!(
-                "$log's argument must be a positive number, but is {}",
-                print::value(&x)
-            ),
-        ));
+    if (is_decimal(&x) || is_decimal(&b))
+        && let (Some(x), Some(b)) = (as_decimal(&x), as_decimal(&b))
+        && x.signum() > 0
+        && b.signum() > 0
+        && b.compare(&Decimal::from_i64(1)).is_ne()
+    {
+        return Ok(Some(decimal(decimals::log(x, b))));
     }
-    if !is_base {
-        return Err(Fault::new(
+    // Other decimals count as doubles, which may be zero or one where they are not.
+    let wrong =
+        |code, what: &str, value| Fault::new(code, format!("{what}, but is {}", print::double(value)));
+    let [x, b] = [x, b].map(|value| as_f64(&value).unwrap_or(f64::NAN));
+    if x <= 0.0 {
+        return Err(wrong(28758, "$log's argument must be a positive number", x));
+    }
+    if b <= 0.0 || b == 1.0 {
+        return Err(wrong(
             28759,
-            format!(
-                "$log's base must be a positive number not equal to 1, but is {}",
-                print::value(&b)
-            ),
+            "$log's base must be a positive number not equal to 1",
+            b,
         ));
     }
-    if let Some(nan) = [&x, &b].into_iter().find(|value| is_nan(value)) {
-        return Ok(as_f64(nan).map(Owned::Double));
-    }
-    Ok(Some(match (x, b) {
-        (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => match (as_decimal(&x), as_decimal(&b)) {
-            (Some(x), Some(b)) => decimal(decimals::log(x, b)),
-            _ => Owned::Null,
-        },
-        _ => Owned::Double(as_f64(&x).unwrap_or(f64::NAN).ln() / as_f64(&b).unwrap_or(f64::NAN).ln()),
-    }))
+    Ok(Some(Owned::Double(x.ln() / b.ln())))
+}
+
+fn is_decimal(value: &Value<'_>) -> bool {
+    matches!(value, Value::Decimal128(_))
 }
 
 pub(super) fn pow(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -158,10 +160,10 @@ pub(super) fn pow(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
         Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_zero(),
         _ => as_f64(&b) == Some(0.0),
     };
-    let below_zero = match e {
-        // As on the server, a decimal zero with a sign is.
-        Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_negative(),
-        _ => as_f64(&e).is_some_and(|e| e < 0.0),
+    // As on the server, a decimal zero with a sign is; and beside a decimal all are decimals.
+    let below_zero = match is_decimal(&b) || is_decimal(&e) {
+        true => as_decimal(&e).is_some_and(|e| e.is_negative()),
+        false => as_f64(&e).is_some_and(|e| e < 0.0),
     };
     if zero && below_zero {
         return Err(Fault::new(

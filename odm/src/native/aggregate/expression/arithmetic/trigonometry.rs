@@ -92,11 +92,14 @@ fn apply(
     };
     if !x.is_nan() && !inside {
         let (open, close) = if domain.closed { ('[', ']') } else { ('(', ')') };
+        let shown = match value {
+            Value::Decimal128(_) => print::value(&value),
+            _ => print::double(x),
+        };
         return Err(Fault::new(
             50989,
             format!(
-                "cannot apply {name} to {}, value must be in {open}{},{}{close}",
-                print::value(&value),
+                "cannot apply {name} to {shown}, value must be in {open}{},{}{close}",
                 print::double(domain.low),
                 print::double(domain.high)
             ),
