@@ -294,6 +294,26 @@ impl SortSpec {
     }
 }
 
+/// What an array's item is sorted by: what the path reaches from a document, through names and positions; null when it is
+/// missing.
+pub(crate) fn reached<'a>(item: &Value<'a>, path: &str) -> Value<'a> {
+    item.as_document()
+        .and_then(|doc| inside(doc, path))
+        .unwrap_or(Value::Null)
+}
+
+/// What the path reaches in a document. A field whose name is all of it goes before those inside of others.
+fn inside<'a>(doc: Doc<'a>, path: &str) -> Option<Value<'a>> {
+    if let Some(value) = doc.get(path) {
+        return Some(value);
+    }
+    let (first, rest) = path.split_once('.')?;
+    match doc.get(first)? {
+        Value::Document(inner) | Value::Array(inner) => inside(inner, rest),
+        _ => None,
+    }
+}
+
 /// What the order goes by of what is known; a random value is made.
 fn known(kind: Kind, metadata: Option<&Metadata>) -> Owned {
     match kind {

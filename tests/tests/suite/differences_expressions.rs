@@ -9,6 +9,7 @@ crate::on_every_backend! {
     variables_of_a_command_are_not_computed_where_nothing_asks_for_them,
     an_item_of_a_range_takes_sixteen_bytes,
     the_first_sign_of_a_relative_date_counts,
+    arrays_are_sorted_by_fields_with_dots_in_their_names,
     defaults_are_asked_for_where_lengths_differ,
     the_first_day_of_a_week_is_asked_for_before_the_zone,
     parts_of_dates_are_asked_for_behind_those_of_times,
@@ -83,6 +84,32 @@ async fn the_first_sign_of_a_relative_date_counts(db: &Db) {
             expected,
             "{signs}"
         );
+    }
+}
+
+async fn arrays_are_sorted_by_fields_with_dots_in_their_names(db: &Db) {
+    document(db).await;
+    let sorted = |items: Bson, by: &str| doc! { "$sortArray": { "input": { "$literal": items }, "sortBy": { by: 1 } } };
+    for (by, first, second) in [
+        ("a.b", bson!({ "a.b": 3 }), bson!({ "a": { "b": 2 } })),
+        (
+            "a.b",
+            bson!({ "a.b": 3, "a": { "b": 1 } }),
+            bson!({ "a": { "b": 2 } }),
+        ),
+        (
+            "a.b.c",
+            bson!({ "a": { "b.c": 3 } }),
+            bson!({ "a": { "b": { "c": 2 } } }),
+        ),
+        (
+            "a.0.b",
+            bson!({ "a": [{ "b": 3 }] }),
+            bson!({ "a": { "0": { "b": 2 } } }),
+        ),
+    ] {
+        let found = given(db, sorted(bson!([first.clone(), second.clone()]), by)).await;
+        assert_eq!(found, Ok(bson!([second, first])), "{by}");
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
+use super::super::sort::reached;
 use super::apply::{Context, Outcome};
 use super::path::Location;
 
@@ -224,25 +225,6 @@ fn direction(value: &Value<'_>) -> Option<bool> {
     match number::as_i64_exact(value)? {
         1 => Some(false),
         -1 => Some(true),
-        _ => None,
-    }
-}
-
-/// What the path reaches from an item that is a document, through names and positions; null when it is missing.
-fn reached<'a>(item: &Value<'a>, path: &str) -> Value<'a> {
-    item.as_document()
-        .and_then(|doc| inside(doc, path))
-        .unwrap_or(Value::Null)
-}
-
-/// What the path reaches in a document. A field whose name is all of it goes before those inside of others.
-fn inside<'a>(doc: Doc<'a>, path: &str) -> Option<Value<'a>> {
-    if let Some(value) = doc.get(path) {
-        return Some(value);
-    }
-    let (first, rest) = path.split_once('.')?;
-    match doc.get(first)? {
-        Value::Document(inner) | Value::Array(inner) => inside(inner, rest),
         _ => None,
     }
 }

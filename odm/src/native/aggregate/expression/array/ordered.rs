@@ -7,7 +7,8 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
-use super::super::super::{path, print};
+use super::super::super::super::sort::reached;
+use super::super::super::print;
 use super::super::arithmetic::to_long;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
@@ -123,16 +124,9 @@ fn directed(order: Ordering, descending: bool) -> Ordering {
 /// entered: they compare whole.
 fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>, collation: &Collation) -> Ordering {
     for element in fields.elements() {
-        let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
+        let path = element.name_str();
         let descending = as_i64_exact(&element.value()).is_some_and(|sign| sign < 0);
-        let key = |value: &Value<'_>| {
-            value
-                .as_document()
-                .and_then(|doc| path::get(doc, &segments).map(Owned::from))
-                .unwrap_or(Owned::Null)
-        };
-        let (left, right) = (key(a), key(b));
-        let order = collation.compare(&left.as_value(), &right.as_value());
+        let order = collation.compare(&reached(a, path), &reached(b, path));
         if order != Ordering::Equal {
             return directed(order, descending);
         }
