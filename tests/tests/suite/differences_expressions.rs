@@ -19,7 +19,11 @@ crate::on_every_backend! {
     dates_at_the_ends_are_truncated,
     a_format_ends_at_a_null,
     parts_are_not_mixed_before_they_are_read,
+    names_in_added_documents_are_not_empty,
+    what_is_counted_is_one_expression,
+    names_of_fields_are_not_computed,
     constants_of_texts_of_dates_are_computed_in_order,
+    what_runs_no_map_reduce_is_told_when_it_runs,
 }
 
 /// What the expression gives of the document, or the code of the refusal.
@@ -308,6 +312,64 @@ async fn refused(db: &Db, stage: Document) -> i32 {
     code(db, doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} }).await
 }
 
+async fn names_in_added_documents_are_not_empty(db: &Db) {
+    document(db).await;
+    for (fields, expected) in [
+        (doc! { "r": { "": 1 } }, 40353),
+        (doc! { "r": { "a": { "": { "b": 1 } } } }, 40353),
+        (doc! { "a.b": { "": 1 } }, 40353),
+        (doc! { "": 1 }, 40352),
+        (doc! { "r": { "b.": 1 } }, 40183),
+    ] {
+        let found = refused(db, doc! { "$addFields": fields.clone() }).await;
+        assert_eq!(found, expected, "{fields}");
+    }
+}
+
+async fn what_is_counted_is_one_expression(db: &Db) {
+    document(db).await;
+    for (counted, expected) in [
+        (doc! { "$add": 1, "x": 2 }, 15983),
+        (doc! { "x": 1, "$add": 2 }, 40147),
+        (doc! {}, 40147),
+        (doc! { "$add": 1 }, 0),
+    ] {
+        let found = refused(db, doc! { "$sortByCount": counted.clone() }).await;
+        assert_eq!(found, expected, "{counted}");
+    }
+}
+
+async fn names_of_fields_are_not_computed(db: &Db) {
+    document(db).await;
+    for (name, got, set) in [
+        (bson!("$$REMOVE"), 5_654_600, 4_161_108),
+        (bson!("$s"), 5_654_600, 4_161_108),
+        (bson!({ "$add": ["", 1] }), 5_654_601, 4_161_106),
+        (
+            bson!({ "$cond": [false, { "$size": "x" }, "a"] }),
+            5_654_601,
+            4_161_106,
+        ),
+        (bson!(5), 5_654_602, 4_161_107),
+    ] {
+        assert_eq!(
+            given(db, doc! { "$getField": name.clone() }).await,
+            Err(got),
+            "{name}"
+        );
+        let with = doc! { "field": name.clone(), "input": "$$ROOT", "value": 1 };
+        assert_eq!(given(db, doc! { "$setField": with }).await, Err(set), "{name}");
+        let without = doc! { "field": name.clone(), "input": "$$ROOT" };
+        assert_eq!(
+            given(db, doc! { "$unsetField": without }).await,
+            Err(set),
+            "{name}"
+        );
+    }
+    let found = given(db, doc! { "$getField": { "$literal": "s" } }).await;
+    assert_eq!(found, Ok(bson!("x")));
+}
+
 async fn constants_of_texts_of_dates_are_computed_in_order(db: &Db) {
     document(db).await;
     let (first, second) = (bson!({ "$abs": "x" }), bson!({ "$size": "x" }));
@@ -332,4 +394,12 @@ async fn constants_of_texts_of_dates_are_computed_in_order(db: &Db) {
             assert_eq!(found, Err(28765), "{operator} {pair:?}");
         }
     }
+}
+
+async fn what_runs_no_map_reduce_is_told_when_it_runs(db: &Db) {
+    run(db, doc! { "create": "c" }).await;
+    let project = doc! { "$project": { "r": "$$IS_MR" } };
+    assert!(aggregate(db, "c", vec![project]).await.is_empty());
+    document(db).await;
+    assert_eq!(given(db, "$$IS_MR").await, Err(51144));
 }

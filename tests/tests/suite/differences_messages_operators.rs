@@ -11,6 +11,7 @@ crate::on_every_backend! {
     arguments_of_functions_are_printed_as_doubles,
     overflows_of_dates_are_told,
     ranges_that_are_too_large_are_told,
+    names_that_are_refused_are_told,
     numbers_are_read_before_what_stands_behind_them,
     all_that_is_wrong_by_a_format_is_told,
     texts_of_dates_are_told_whole,
@@ -104,6 +105,30 @@ async fn ranges_that_are_too_large_are_told(db: &Db) {
         ],
     )
     .await;
+}
+
+async fn names_that_are_refused_are_told(db: &Db) {
+    let path = |name: &str| {
+        format!(
+            "'{name}' is a field path reference which is not allowed in this context. Did you mean {{$literal: '{name}'}}?"
+        )
+    };
+    let cases = [
+        ("$s", path("$CURRENT.s")),
+        ("$$REMOVE", path("$REMOVE")),
+        ("$$ROOT.s", path("$ROOT.s")),
+    ];
+    let cases = cases
+        .iter()
+        .map(|(name, expected)| (bson!({ "$getField": *name }), expected.as_str()));
+    check(db, cases).await;
+    tell(db, bson!("$a\0b"), "FieldPath field names may not contain '").await;
+    let stage = doc! { "$addFields": { "r": { "a": { "b.": 1 } } } };
+    let found = told(db, stage).await;
+    assert!(
+        found.ends_with("cannot use dotted field name 'b.' in a sub object: { r: { a: { b.: 1 } } }"),
+        "{found}"
+    );
 }
 
 async fn numbers_are_read_before_what_stands_behind_them(db: &Db) {

@@ -67,17 +67,21 @@ struct FieldCodes {
 }
 
 /// The `field` argument, which was parsed with the others: a string known when parsing.
-fn constant_name(name: &str, value: &Value<'_>, mut node: Node, codes: FieldCodes) -> Result<Node> {
-    if let (Node::Path { .. }, Value::String(text)) = (&node, value) {
-        let text = text.trim_start_matches('$');
+fn constant_name(name: &str, value: &Value<'_>, node: Node, codes: FieldCodes) -> Result<Node> {
+    if let Value::String(text) = value
+        && let Some(path) = text.strip_prefix('$')
+    {
+        let path = match path.strip_prefix('$') {
+            Some(path) => path.to_owned(),
+            None => format!("CURRENT.{path}"),
+        };
         return Err(Fault::new(
             codes.path,
             format!(
-                "'$CURRENT.{text}' is a field path reference which is not allowed in this context. Did you mean {{$literal: '$CURRENT.{text}'}}?"
+                "'${path}' is a field path reference which is not allowed in this context. Did you mean {{$literal: '${path}'}}?"
             ),
         ));
     }
-    node.fold(None)?;
     // Only a literal counts as a constant here, not what could be computed.
     let literal = match value {
         Value::Document(doc) => doc.get("$literal").is_some() || doc.get("$const").is_some(),

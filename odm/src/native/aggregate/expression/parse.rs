@@ -216,6 +216,7 @@ impl<'v> Parser<'v> {
                 "REMOVE" => return Ok(Node::Remove),
                 "CLUSTER_TIME" => Base::ClusterTime,
                 "JS_SCOPE" => Base::Unavailable("JS_SCOPE"),
+                "IS_MR" => Base::Unavailable("IS_MR"),
                 _ => {
                     return Err(Fault::new(
                         17276,

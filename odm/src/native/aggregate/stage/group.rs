@@ -210,11 +210,10 @@ impl Group {
     pub(super) fn parse_sorted(value: &Value<'_>, variables: &[String]) -> Result<Group> {
         match *value {
             Value::Document(doc) => {
-                let operator = doc.count() == 1
-                    && doc
-                        .elements()
-                        .next()
-                        .is_some_and(|first| first.name().first() == Some(&b'$'));
+                let operator = doc
+                    .elements()
+                    .next()
+                    .is_some_and(|first| first.name().first() == Some(&b'$'));
                 if !operator {
                     return Err(Fault::new(
                         40147,

@@ -308,12 +308,11 @@ impl Adder<'_, '_> {
                         40183,
                         format!(
                             "cannot use dotted field name '{name}' in a sub object: {}",
-                            print::bson(parent.unwrap_or(self.spec)),
+                            print::bson(self.spec),
                         ),
                     ));
                 }
-                let mut inner = segments.clone();
-                inner.extend(path::parse(name)?);
+                let inner = path::parse(&format!("{whole}.{name}"))?;
                 self.read(inner, &element.value(), Some(doc))?;
             }
             return Ok(());
