@@ -8,9 +8,11 @@ use odm_tests::command::insert;
 use super::differences_messages::said;
 
 crate::on_every_backend! {
+    dates_and_bytes_are_printed,
     arguments_of_functions_are_printed_as_doubles,
     overflows_of_dates_are_told,
     ranges_that_are_too_large_are_told,
+    arguments_that_are_refused_are_told,
     names_that_are_refused_are_told,
     numbers_are_read_before_what_stands_behind_them,
     all_that_is_wrong_by_a_format_is_told,
@@ -36,6 +38,33 @@ async fn tell(db: &Db, expression: Bson, expected: &str) {
 
 fn date(ms: i64) -> Bson {
     DateTime::from_millis(ms).into()
+}
+
+async fn dates_and_bytes_are_printed(db: &Db) {
+    let bytes = |subtype| {
+        Bson::Binary(Binary {
+            subtype,
+            bytes: b"abc".to_vec(),
+        })
+    };
+    let zip = |value: Bson| bson!({ "$zip": { "inputs": [{ "$literal": value }] } });
+    check(
+        db,
+        [
+            (zip(date(253_402_300_799_999)), ": 9999-12-31T23:59:59.999Z"),
+            (zip(date(253_402_300_800_000)), ": illegal date"),
+            (zip(date(-62_167_219_200_000)), ": 0000-01-01T00:00:00.000Z"),
+            (zip(date(-62_167_219_200_001)), ": illegal date"),
+            (zip(bson!({ "a": date(i64::MIN) })), ": {a: illegal date}"),
+            (
+                zip(bytes(BinarySubtype::BinaryOld)),
+                r#": BinData(2, "03000000616263")"#,
+            ),
+            (zip(bytes(BinarySubtype::Generic)), r#": BinData(0, "616263")"#),
+            (zip(Bson::Symbol("abc".into())), r#": Symbol("abc")"#),
+        ],
+    )
+    .await;
 }
 
 async fn arguments_of_functions_are_printed_as_doubles(db: &Db) {
@@ -102,6 +131,44 @@ async fn ranges_that_are_too_large_are_told(db: &Db) {
         [
             (range(6_553_598), "would use too much memory (104857608 bytes) and cannot spill to disk. Memory limit: 104857600 bytes"),
             (range(i32::MAX), "would use too much memory (34359738392 bytes) and cannot spill to disk. Memory limit: 104857600 bytes"),
+        ],
+    )
+    .await;
+}
+
+async fn arguments_that_are_refused_are_told(db: &Db) {
+    let zone = || bson!({ "$abs": "$s" });
+    check(
+        db,
+        [
+            (
+                bson!({ "$dateDiff": { "startDate": date(0), "endDate": date(0), "unit": "day", "timezone": zone() } }),
+                ":: $dateDiff parameter 'timezone' value parsing failed :: caused by :: $abs only supports numeric types, not string",
+            ),
+            (
+                bson!({ "$tsSecond": "$s" }),
+                "::  Argument to $tsSecond must be a timestamp, but is string",
+            ),
+            (
+                bson!({ "$tsIncrement": "$s" }),
+                "::  Argument to $tsIncrement must be a timestamp, but is string",
+            ),
+            (
+                bson!({ "$filter": { "input": [1], "cond": true, "limit": -0.0 } }),
+                "limit must be greater than 0: -0",
+            ),
+            (
+                bson!({ "$zip": { "inputs": [[1]], "useLongestLength": 1 } }),
+                "useLongestLength must be a bool, found object",
+            ),
+            (
+                bson!({ "$convert": { "input": "$s", "to": i64::MAX } }),
+                "In $convert, numeric 'to' argument is not an integer",
+            ),
+            (
+                bson!({ "$regexMatch": { "input": "$s", "regex": r"[\N{U+41}" } }),
+                r"PCRE does not support \L, \l, \N{name}, \U, or \u",
+            ),
         ],
     )
     .await;

@@ -39,11 +39,12 @@ fn write(value: &Value<'_>, out: &mut String) {
     match *value {
         Value::Double(x) => out.push_str(&double(x)),
         // Not shortened, unlike the other way.
-        Value::String(text) | Value::Symbol(text) => {
+        Value::String(text) => {
             out.push('"');
             out.push_str(text);
             out.push('"');
         }
+        Value::Symbol(text) => out.push_str(&format!("Symbol(\"{text}\")")),
         Value::Document(doc) => document(doc, out),
         Value::Array(items) => {
             out.push('[');
@@ -56,7 +57,12 @@ fn write(value: &Value<'_>, out: &mut String) {
             out.push(']');
         }
         Value::Binary { subtype, bytes } => {
-            out.push_str(&format!("BinData({subtype}, \"{}\")", hex(bytes, true)));
+            // The old subtype has its length once more in its content.
+            let length = match subtype {
+                2 => hex(&(bytes.len() as u32).to_le_bytes(), true),
+                _ => String::new(),
+            };
+            out.push_str(&format!("BinData({subtype}, \"{length}{}\")", hex(bytes, true)));
         }
         Value::ObjectId(id) => out.push_str(&hex(&id, false)),
         Value::DateTime(ms) => out.push_str(&super::expression::date_text(ms)),

@@ -77,7 +77,7 @@ fn timestamp_part(
         _ => Err(Fault::new(
             code,
             format!(
-                "Argument to {} must be a timestamp, but is {}",
+                " Argument to {} must be a timestamp, but is {}",
                 operator.name,
                 argument.type_name()
             ),

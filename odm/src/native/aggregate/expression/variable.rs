@@ -301,7 +301,7 @@ fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
     if limit <= 0 {
         return Err(Fault::new(
             LIMIT_NOT_POSITIVE,
-            format!("$filter: limit must be greater than 0: {limit}"),
+            format!("$filter: limit must be greater than 0: {}", print::answer(answer)),
         ));
     }
     Ok(limit as usize)

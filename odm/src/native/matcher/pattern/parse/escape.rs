@@ -87,7 +87,7 @@ impl Parser<'_> {
         let character = match c {
             'A' | 'B' | 'C' | 'D' | 'E' | 'G' | 'H' | 'K' | 'P' | 'Q' | 'R' | 'S' | 'V' | 'W' | 'X' | 'Z'
             | 'b' | 'd' | 'h' | 'k' | 'p' | 's' | 'v' | 'w' | 'z' => return Ok(Escape::Special(c)),
-            'N' if self.rest.starts_with('{') && !in_class && counts(&self.rest[1..]).is_none() => {
+            'N' if self.rest.starts_with('{') && counts(&self.rest[1..]).is_none() => {
                 return Err(no_perl());
             }
             'N' => return Ok(Escape::Special(c)),
