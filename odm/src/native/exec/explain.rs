@@ -95,6 +95,7 @@ fn projected(request: &ExplainRequest, query: &Query, plan: &Plan, found: Owned)
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
     if request.writes {
         view::refuse(read.catalog(), &request.namespace)?;
+        view::refuse_buckets(read.catalog(), &request.namespace)?;
     }
     let resolved = view::resolve(read.catalog(), &request.namespace)?;
     let query = request.query.settled_by(&resolved.collation)?;

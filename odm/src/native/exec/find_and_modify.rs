@@ -9,7 +9,7 @@ use super::super::storage::Write;
 use super::super::update::{Now, Updater};
 use super::query::Query;
 use super::search::{self, Limits};
-use super::{Deadline, Namespace, batch, record, update};
+use super::{Deadline, Namespace, batch, record, update, view};
 
 /// What a findAndModify asks for, parsed.
 #[derive(Clone, Debug)]
@@ -65,6 +65,7 @@ fn check_projection(projection: Option<&Projection>, return_new: bool) -> Result
 /// Runs it.
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
+    view::refuse_buckets(write.catalog(), ns)?;
     let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
         request.query.check_without_collection(ns)?;
         return Ok(Modified::default());
