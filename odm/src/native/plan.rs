@@ -221,7 +221,8 @@ fn found(request: PlanRequest<'_>) -> Result<Choice> {
     if let Some(reverse) = natural {
         return Ok(Plan::collection(reverse, true).into());
     }
-    let root = request.matcher.root();
+    let planned = request.matcher.root().planned();
+    let root = &*planned;
     let only = match hint {
         Hint::Free => None,
         Hint::Natural { reverse, .. } => return Ok(Plan::collection(reverse, no_sort).into()),

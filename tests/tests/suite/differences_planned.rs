@@ -10,6 +10,9 @@ crate::on_every_backend! {
     comparisons_in_expressions_find_the_same_by_an_index,
     pipelines_of_joins_and_unions_give_the_same_by_an_index,
     orders_are_made_before_arrays_are_taken_apart,
+    bits_are_looked_for_in_the_order_of_documents,
+    a_choice_of_one_field_is_found_in_the_order_of_its_index,
+    choices_come_last_by_the_order_of_their_indexes,
 }
 
 /// Whether the read is by an index.
@@ -253,4 +256,105 @@ async fn orders_are_made_before_arrays_are_taken_apart(db: &Db) {
     };
     assert_eq!(given(doc! { "k": -1 }).await, [3, 3, 2, 2]);
     assert_eq!(given(doc! { "l": 1, "k": -1 }).await, [3, 2, 1, 1]);
+}
+
+/// Documents that an index of `c` has in another order.
+async fn turned(db: &Db, key: Document) {
+    let all = [(1, 3, 1), (2, 1, 2), (3, 2, 1), (4, 1, 1)];
+    let all = all.map(|(id, c, d)| doc! { "_id": id, "c": c, "d": d });
+    insert(db, "t", all.to_vec()).await;
+    run(
+        db,
+        doc! { "createIndexes": "t", "indexes": [{ "key": key, "name": "k" }] },
+    )
+    .await;
+}
+
+/// The ids of what is found, in the order in which it is.
+async fn found(db: &Db, filter: &Document) -> Vec<i32> {
+    ids(&batch(
+        &run(db, doc! { "find": "t", "filter": filter.clone() }).await,
+    ))
+}
+
+async fn bits_are_looked_for_in_the_order_of_documents(db: &Db) {
+    turned(db, doc! { "c": 1 }).await;
+    for (bits, expected) in [
+        (doc! { "$bitsAllSet": 0 }, vec![1, 2, 3, 4]),
+        (doc! { "$bitsAnySet": 2 }, vec![1, 3]),
+        (doc! { "$bitsAllClear": 8 }, vec![1, 2, 3, 4]),
+        (doc! { "$bitsAllSet": 0, "$gt": 0 }, vec![2, 4, 3, 1]),
+    ] {
+        let filter = doc! { "c": bits };
+        assert_eq!(found(db, &filter).await, expected, "{filter}");
+    }
+}
+
+async fn a_choice_of_one_field_is_found_in_the_order_of_its_index(db: &Db) {
+    turned(db, doc! { "c": 1 }).await;
+    for (filter, expected) in [
+        (doc! { "$or": [{ "c": 2 }, { "c": 1 }] }, vec![2, 4, 3]),
+        (
+            doc! { "$or": [{ "c": { "$in": [2, 3] } }, { "c": 1 }] },
+            vec![2, 4, 3, 1],
+        ),
+        (
+            doc! { "$or": [{ "c": 2 }, { "c": 1 }, { "c": { "$gt": 2 } }] },
+            vec![2, 4, 3, 1],
+        ),
+        (
+            doc! { "$or": [{ "c": { "$gt": 2 } }, { "c": 1 }], "d": 1 },
+            vec![4, 1],
+        ),
+        (
+            doc! { "$or": [{ "$or": [{ "c": 3 }, { "c": 2 }] }, { "c": 1 }] },
+            vec![2, 4, 3, 1],
+        ),
+        (
+            doc! { "$or": [{ "c": { "$gt": 2 } }, { "c": { "$not": { "$gt": 2 } } }] },
+            vec![2, 4, 3, 1],
+        ),
+    ] {
+        assert_eq!(found(db, &filter).await, expected, "{filter}");
+    }
+    let first = doc! { "q": { "$or": [{ "c": 2 }, { "c": 1 }] }, "u": { "$set": { "first": true } } };
+    run(db, doc! { "update": "t", "updates": [first] }).await;
+    assert_eq!(found(db, &doc! { "first": true }).await, [2]);
+    run(db, doc! { "dropIndexes": "t", "index": "k" }).await;
+    run(
+        db,
+        doc! { "createIndexes": "t", "indexes": [{ "key": { "c": -1 }, "name": "k" }] },
+    )
+    .await;
+    assert_eq!(
+        found(db, &doc! { "$or": [{ "c": 1 }, { "c": 3 }] }).await,
+        [1, 2, 4]
+    );
+}
+
+async fn choices_come_last_by_the_order_of_their_indexes(db: &Db) {
+    turned(db, doc! { "c": 1 }).await;
+    run(
+        db,
+        doc! { "createIndexes": "t", "indexes": [{ "key": { "d": 1 }, "name": "d" }] },
+    )
+    .await;
+    for (filter, expected) in [
+        (doc! { "$or": [{ "d": 2 }, { "c": 3 }] }, vec![1, 2]),
+        (
+            doc! { "$or": [{ "d": { "$gt": 1 } }, { "c": { "$gt": 2 } }, { "d": 1 }, { "c": 1 }] },
+            vec![2, 4, 1, 3],
+        ),
+        (doc! { "$or": [{ "c": 3 }, { "_id": 3 }] }, vec![3, 1]),
+        (
+            doc! { "$or": [{ "c": { "$gt": 2 } }, { "c": { "$gte": 1, "$lte": 2 } }] },
+            vec![2, 4, 3, 1],
+        ),
+        (
+            doc! { "$or": [{ "d": { "$gt": 1 } }, { "c": { "$gt": 2, "$lt": 5 } }, { "c": 1 }, { "c": 2, "_id": 3 }] },
+            vec![3, 1, 2, 4],
+        ),
+    ] {
+        assert_eq!(found(db, &filter).await, expected, "{filter}");
+    }
 }

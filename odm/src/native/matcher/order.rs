@@ -1,6 +1,8 @@
 //! The order in which the conditions of a filter are asked, which shows where one of them can fail: as on the server, where
 //! a stage of a pipeline asks them as they are written and a query in the order of their kinds.
 
+use std::borrow::Cow;
+
 use super::ast::{BitRule, Node, Predicate};
 
 /// That none of the conditions holds; of one field not the one.
@@ -109,6 +111,47 @@ impl Node {
                 };
                 joined(parts.into_iter().map(field).collect())
             }
+            other => other,
+        }
+    }
+
+    /// The same conditions as a server's planner has them: simple, those of values of one field as a list, and in order.
+    /// They are others only where there are choices.
+    pub(crate) fn planned(&self) -> Cow<'_, Node> {
+        match self.chooses() {
+            true => Cow::Owned(self.clone().simplified().listed().sorted()),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    fn chooses(&self) -> bool {
+        match self {
+            Node::Or(_) => true,
+            Node::And(nodes) => nodes.iter().any(Node::chooses),
+            Node::Field {
+                predicate: Predicate::ElementObject(node),
+                ..
+            } => node.chooses(),
+            _ => false,
+        }
+    }
+
+    /// The same conditions, a choice of values of one field as a list of them.
+    fn listed(self) -> Node {
+        let all = |nodes: Vec<Node>| -> Vec<Node> { nodes.into_iter().map(Node::listed).collect() };
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => {
+                let nodes = all(nodes);
+                list_of(&nodes).unwrap_or(Node::Or(nodes))
+            }
+            Node::Field {
+                path,
+                predicate: Predicate::ElementObject(node),
+            } => Node::Field {
+                path,
+                predicate: Predicate::ElementObject(Box::new(node.listed())),
+            },
             other => other,
         }
     }
@@ -337,5 +380,48 @@ fn one_field(nodes: &[Node]) -> Option<Place> {
     paths.all(|path| path == Some(first)).then(|| Place {
         path: first.to_owned(),
         ..Place::of(Kind::In)
+    })
+}
+
+/// The list that choices are which are all of one value, or one pattern, of one field.
+fn list_of(nodes: &[Node]) -> Option<Node> {
+    one_field(nodes)?;
+    let (mut values, mut patterns) = (Vec::new(), Vec::new());
+    let (mut path, mut collation) = (None, None);
+    for node in nodes {
+        let Node::Field { path: own, predicate } = node else {
+            return None;
+        };
+        path = Some(own);
+        let predicate = match predicate {
+            Predicate::Collated {
+                collation: own,
+                inner,
+            } => {
+                collation = Some(own);
+                inner
+            }
+            other => other,
+        };
+        match predicate {
+            Predicate::Equal(value) => values.push(value.clone()),
+            Predicate::Regex(pattern) => patterns.push(pattern.clone()),
+            Predicate::In {
+                values: some,
+                patterns: others,
+            } => {
+                values.extend_from_slice(some);
+                patterns.extend_from_slice(others);
+            }
+            _ => return None,
+        }
+    }
+    let list = Predicate::any_of(values, patterns);
+    Some(Node::Field {
+        path: path?.clone(),
+        predicate: match collation {
+            Some(collation) => list.collated(collation),
+            None => list,
+        },
     })
 }

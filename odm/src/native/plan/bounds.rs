@@ -193,9 +193,6 @@ fn ordered(predicate: &Predicate, place: Place<'_>) -> Bounds {
         Predicate::Type(types) => of_types(*types),
         Predicate::Regex(pattern) => regex(pattern, place.collation),
         Predicate::Mod { .. } => Bounds::loose(Intervals::rank(rank::NUMBER)),
-        Predicate::Bits(_) => {
-            Bounds::loose(Intervals::rank(rank::NUMBER).union(Intervals::rank(rank::BINARY)))
-        }
         Predicate::ElementObject(_) => {
             Bounds::loose(Intervals::rank(rank::DOCUMENT).union(Intervals::rank(rank::ARRAY)))
         }
@@ -209,9 +206,11 @@ fn ordered(predicate: &Predicate, place: Place<'_>) -> Bounds {
             });
             Bounds::loose(common)
         }
-        Predicate::ElementValue(_) | Predicate::Exists | Predicate::Size(_) | Predicate::Geo(_) => {
-            Bounds::all()
-        }
+        Predicate::ElementValue(_)
+        | Predicate::Exists
+        | Predicate::Size(_)
+        | Predicate::Bits(_)
+        | Predicate::Geo(_) => Bounds::all(),
         Predicate::Not(inner) => not(inner, place),
         Predicate::And(predicates) => and(predicates, place),
     }

@@ -446,6 +446,19 @@ fn plain(predicate: &Predicate) -> bool {
     }
 }
 
+/// The scan of what the bounds of an index's fields leave.
+pub(super) fn scan(request: &PlanRequest<'_>, index: usize, bounds: Vec<Intervals>, reverse: bool) -> Access {
+    let view = &request.indexes[index];
+    let Scan { ranges, tail, .. } = Scan::new(view, &bounds.iter().collect::<Vec<_>>());
+    Access::Index {
+        index,
+        ranges,
+        reverse,
+        bounds,
+        tail: tail.map(Arc::new),
+    }
+}
+
 /// What of an index is looked at.
 struct Scan {
     ranges: Vec<KeyRange>,

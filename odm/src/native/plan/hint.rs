@@ -83,6 +83,23 @@ pub(crate) fn check_natural(hint: Option<Value<'_>>, sort: Option<Doc<'_>>) -> R
     }
 }
 
+/// The index as the server's planner tells it.
+fn shown(view: &IndexView<'_>) -> String {
+    let definition = view.definition;
+    let mut told = format!("kp: {}", definition.key_pattern());
+    let states = [
+        (" multikey", view.is_multikey() || definition.wildcard.is_some()),
+        (" sparse", definition.sparse),
+        (" unique", definition.unique),
+    ];
+    told.extend(states.into_iter().filter(|(_, is)| *is).map(|(state, _)| state));
+    told.push_str(&format!(" name: '({}, )'", definition.name));
+    if let Some(partial) = &definition.partial {
+        told.push_str(&format!(" filterExpr: {}", partial.root().tree()));
+    }
+    format!("{told} io: {}", definition.shown())
+}
+
 impl IndexHint<'_> {
     pub(super) fn find(&self, indexes: &[IndexView<'_>]) -> Result<usize> {
         let mut meant = indexes.iter().enumerate().filter(|(_, view)| {
@@ -104,8 +121,8 @@ impl IndexHint<'_> {
                 code::INDEX_NOT_FOUND,
                 format!(
                     "Hint matched multiple indexes, must hint by index name. Matched: {} and {}",
-                    Doc::Raw(one.definition.spec()),
-                    Doc::Raw(other.definition.spec())
+                    shown(one),
+                    shown(other)
                 ),
             )),
         }

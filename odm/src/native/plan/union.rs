@@ -1,8 +1,11 @@
 //! An `$or` whose branches are answered each by an index of its own.
 
+use std::collections::BTreeMap;
+
 use super::super::fault::Result;
-use super::super::matcher::ast::Node;
-use super::candidate::{Candidate, Conjunct};
+use super::super::matcher::ast::{Node, Predicate};
+use super::candidate::{self, Candidate, Conjunct};
+use super::interval::Intervals;
 use super::merge::{MOST_STREAMS, Stream};
 use super::{Access, Plan, PlanRequest, by_index, flatten, narrow, useful};
 
@@ -23,8 +26,16 @@ pub(super) fn plans(request: &PlanRequest<'_>, root: &Node) -> Result<Vec<Plan>>
     Ok(plans)
 }
 
-/// What each branch of the first `$or` asks, with what is asked beside it; `None` where there is none.
-fn branches(root: &Node) -> Option<(Vec<Node>, bool)> {
+/// A branch of an `$or`.
+struct Branch {
+    /// What it asks, with what is asked beside the `$or`.
+    whole: Node,
+    /// Whether it is a single condition on a field.
+    is_leaf: bool,
+}
+
+/// The branches of the first `$or`, and whether it is all that is asked; `None` where there is none.
+fn branches(root: &Node) -> Option<(Vec<Branch>, bool)> {
     let parts: &[Node] = match root {
         Node::Or(_) => std::slice::from_ref(root),
         Node::And(parts) => parts,
@@ -35,19 +46,53 @@ fn branches(root: &Node) -> Option<(Vec<Node>, bool)> {
         return None;
     };
     let beside = || parts.iter().enumerate().filter(|(at, _)| *at != position);
-    let whole = |branch: &Node| {
+    let branch = |branch: &Node| {
         let beside = beside().map(|(_, part)| part.clone());
-        flatten(std::iter::once(branch.clone()).chain(beside).collect())
+        Branch {
+            whole: flatten(std::iter::once(branch.clone()).chain(beside).collect()),
+            is_leaf: match branch {
+                Node::Field { predicate, .. } => !matches!(predicate, Predicate::ElementObject(_)),
+                _ => false,
+            },
+        }
     };
-    Some((branches.iter().map(whole).collect(), parts.len() == 1))
+    Some((branches.iter().map(branch).collect(), parts.len() == 1))
+}
+
+/// Scans of indexes by their first fields: one for each index, however many conditions they answer.
+#[derive(Default)]
+struct Leaves(BTreeMap<usize, Vec<Intervals>>);
+
+impl Leaves {
+    /// Takes a scan in; gives it back if it goes by more than a first field.
+    fn take(&mut self, request: &PlanRequest<'_>, access: Access) -> Option<Access> {
+        match access {
+            Access::Index { index, bounds, .. }
+                if request.indexes[index].definition.wildcard.is_none()
+                    && bounds.iter().skip(1).all(Intervals::is_all) =>
+            {
+                let own = self.0.entry(index).or_insert_with(|| {
+                    let mut none = bounds.clone();
+                    none[0] = Intervals::none();
+                    none
+                });
+                own[0] = std::mem::replace(&mut own[0], Intervals::none()).union(bounds[0].clone());
+                None
+            }
+            other => Some(other),
+        }
+    }
 }
 
 fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     let Some((branches, mut exact)) = branches(root) else {
         return Ok(None);
     };
+    // As on the server, single conditions come last, in the order of their indexes.
     let mut accesses = Vec::with_capacity(branches.len());
-    for whole in &branches {
+    let mut leaves = Leaves::default();
+    let mut repeats = false;
+    for Branch { whole, is_leaf } in &branches {
         let plan = match by_index(request, whole)? {
             Some(plan) => plan,
             None => match united(request, whole)? {
@@ -56,18 +101,28 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
             },
         };
         exact &= plan.exact;
-        if !matches!(plan.access, Access::Nothing) {
-            accesses.push(plan.access);
+        repeats |= plan.repeats;
+        match plan.access {
+            Access::Nothing => {}
+            access if *is_leaf => accesses.extend(leaves.take(request, access)),
+            access => accesses.push(access),
         }
     }
-    if accesses.is_empty() {
-        return Ok(Some(Plan::nothing()));
-    }
+    let scans = leaves.0.into_iter();
+    accesses.extend(scans.map(|(index, bounds)| candidate::scan(request, index, bounds, false)));
+    let access = match accesses.len() {
+        0 => return Ok(Some(Plan::nothing())),
+        1 => accesses.swap_remove(0),
+        _ => {
+            repeats = true;
+            Access::Union(accesses)
+        }
+    };
     Ok(Some(Plan {
-        access: Access::Union(accesses),
+        access,
         sorted: true,
         exact,
-        repeats: true,
+        repeats,
         covered_count: exact,
         by_id: false,
         text: None,
@@ -80,8 +135,8 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
 fn merged(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
     let (branches, mut exact) = branches(root)?;
     let mut all = Vec::new();
-    for whole in &branches {
-        exact &= streams(request, whole, &mut all)?;
+    for branch in &branches {
+        exact &= streams(request, &branch.whole, &mut all)?;
         if all.len() > MOST_STREAMS {
             return None;
         }
@@ -101,8 +156,8 @@ fn streams(request: &PlanRequest<'_>, root: &Node, all: &mut Vec<Stream>) -> Opt
         .filter(|own| own.is_impossible() || (own.is_in_order() && own.is_selective() && !own.is_of_paths()));
     let Some(best) = serving.min_by(Candidate::compare) else {
         let (branches, mut exact) = branches(root)?;
-        for whole in &branches {
-            exact &= streams(request, whole, all)?;
+        for branch in &branches {
+            exact &= streams(request, &branch.whole, all)?;
         }
         return Some(exact);
     };

@@ -1,12 +1,10 @@
 //! Whether an index gives the order that is asked for, by one scan or by several.
 
-use std::sync::Arc;
-
 use super::super::super::index::Order;
+use super::super::PlanRequest;
 use super::super::interval::Intervals;
 use super::super::merge::{MOST_STREAMS, Stream};
-use super::super::{Access, PlanRequest};
-use super::{Candidate, Scan};
+use super::{Candidate, scan};
 
 impl Candidate<'_> {
     /// Takes it apart by its first fields, as far as is needed to have the order that is asked for: each of their values
@@ -45,14 +43,7 @@ impl Candidate<'_> {
         }
         let scans = all.into_iter().map(|mut bounds| {
             bounds.extend_from_slice(&self.bounds[self.apart..]);
-            let Scan { ranges, tail, .. } = Scan::new(&self.view, &bounds.iter().collect::<Vec<_>>());
-            Access::Index {
-                index: self.index,
-                ranges,
-                reverse,
-                bounds,
-                tail: tail.map(Arc::new),
-            }
+            scan(request, self.index, bounds, reverse)
         });
         scans.map(|scan| Stream::new(request, scan)).collect()
     }
