@@ -69,6 +69,22 @@ fn parse_one(filter: Doc<'_>) -> Result<ArrayFilter> {
     Ok(ArrayFilter { identifier, matcher })
 }
 
+/// Whether a field's condition is one on the field: `$all` of nothing is never true, whatever the field is.
+fn asks(condition: &Value<'_>) -> bool {
+    let Value::Document(operators) = condition else {
+        return true;
+    };
+    let is_asking = |name: &str, operand: &Value<'_>| match (name, operand) {
+        ("$all", Value::Array(items)) => !items.is_empty(),
+        ("$not", inner) => asks(inner),
+        _ => true,
+    };
+    operators.is_empty()
+        || operators
+            .elements()
+            .any(|element| is_asking(element.name_str(), &element.value()))
+}
+
 /// The one name that all paths of the filter start with.
 fn find_identifier(filter: Doc<'_>, found: &mut Option<String>) -> Result<()> {
     for element in filter.elements() {
@@ -80,6 +96,7 @@ fn find_identifier(filter: Doc<'_>, found: &mut Option<String>) -> Result<()> {
                 }
             }
             ("$comment" | "$alwaysTrue" | "$alwaysFalse" | "$sampleRate", _) => {}
+            (_, condition) if !asks(&condition) => {}
             _ => {
                 let first = name.split('.').next().unwrap_or(name);
                 match found {
