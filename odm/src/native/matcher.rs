@@ -37,6 +37,7 @@ pub(crate) use self::names::names;
 pub(crate) use self::operator::OPERATORS;
 #[cfg(test)]
 pub(crate) use self::parse::PATHLESS;
+pub(crate) use self::parse::is_expression;
 use self::parse::{Level, Parser};
 pub(crate) use self::places::{Asked, Places};
 use super::aggregate::expression::Scope;

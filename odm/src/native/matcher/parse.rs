@@ -222,7 +222,7 @@ fn flatten_into(branches: Vec<Node>, nodes: &mut Vec<Node>) {
 
 /// Whether a document is operators rather than a literal: its first name begins with `$`, and it is no
 /// database reference. `partial_reference`: one of `$ref`, `$id`, `$db` is enough for a reference.
-pub(super) fn is_expression(doc: Doc<'_>, partial_reference: bool) -> bool {
+pub(crate) fn is_expression(doc: Doc<'_>, partial_reference: bool) -> bool {
     let Some(first) = doc.elements().next() else {
         return false;
     };

@@ -10,7 +10,7 @@ use super::field::{self, Spot};
 use super::filters::ArrayFilter;
 use super::operation::Obstacle;
 use super::path::{Location, array_index};
-use super::replace::check_name;
+use super::replace::{check_name, named};
 use super::tree::{Children, Each, Node, Object, conflict_path, merge};
 use super::{Now, identity};
 
@@ -125,13 +125,11 @@ impl Context<'_> {
             };
             let Some(spot) = spot else {
                 if let Some(value) = self.create(node, &at)? {
-                    if place.is_none() && !self.insert && name.starts_with('$') {
-                        let mut names = names_of(bytes);
-                        names.extend(created.iter().map(|(name, _)| *name));
-                        let before = names.last().copied();
-                        check_name(name, &value.as_value(), before, None)?;
-                    }
                     created.push((name, value));
+                    if place.is_none() && !self.insert && name.starts_with('$') {
+                        let fields = with_created(bytes, &created);
+                        check_name(&fields, fields.len() - 1)?;
+                    }
                 }
                 continue;
             };
@@ -151,8 +149,11 @@ impl Context<'_> {
                 (&place, self.insert, name.starts_with('$'), node, &new)
                 && operation.names_field()
             {
-                let (before, after) = neighbors(bytes, &spot);
-                check_name(name, &value.as_value(), before, after)?;
+                let mut fields = with_created(bytes, &created);
+                if let Some(at) = fields.iter().position(|(own, _)| own == name) {
+                    fields[at].1 = value.as_value();
+                    check_name(&fields, at)?;
+                }
             }
             changes.push(Change {
                 start: spot.start,
@@ -357,29 +358,11 @@ fn find(children: &[(String, Node)], bytes: &[u8]) -> Vec<Option<Spot>> {
     spots
 }
 
-fn names_of(bytes: &[u8]) -> Vec<&str> {
-    Doc::Raw(bytes)
-        .elements()
-        .map(|element| element.name_str())
-        .collect()
-}
-
-/// The names of the elements before and after this one.
-fn neighbors<'a>(bytes: &'a [u8], spot: &Spot) -> (Option<&'a str>, Option<&'a str>) {
-    let text = |name: &'a [u8]| std::str::from_utf8(name).ok();
-    let mut before = None;
-    let mut start = field::FIRST;
-    while let Some((name, other)) = field::at(bytes, start) {
-        if other.start == spot.start {
-            break;
-        }
-        before = text(name);
-        start = other.end;
-    }
-    (
-        before,
-        field::at(bytes, spot.end).and_then(|(name, _)| text(name)),
-    )
+/// The fields of a document and those that are created behind them.
+fn with_created<'a>(bytes: &'a [u8], created: &'a [(&str, Owned)]) -> Vec<(&'a str, Value<'a>)> {
+    let mut fields = named(Doc::Raw(bytes));
+    fields.extend(created.iter().map(|(name, value)| (*name, value.as_value())));
+    fields
 }
 
 /// The document with some elements changed and some added at its end.

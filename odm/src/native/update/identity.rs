@@ -42,18 +42,8 @@ pub(super) fn check(doc: Doc<'_>) -> Result<()> {
     }
 }
 
-/// Checks an `_id` that was put together of parts: as on the server, these may hold any names.
-pub(super) fn check_parts(doc: Doc<'_>) -> Result<()> {
-    let Some(Value::Document(id)) = doc.get("_id") else {
-        return check(doc);
-    };
-    match id.elements().find(|element| element.name_str().starts_with('$')) {
-        Some(_) => check_names(id),
-        None => Ok(()),
-    }
-}
-
-fn check_value(id: &Value<'_>) -> Result<()> {
+/// Checks what an `_id` holds.
+pub(super) fn check_value(id: &Value<'_>) -> Result<()> {
     if let Kind::Array | Kind::Regex | Kind::Undefined = id.kind() {
         return Err(Fault::new(
             code::INVALID_ID_FIELD,

@@ -1,6 +1,6 @@
 //! Whole new documents: replacements, and what pipelines give.
 
-use super::super::document::{Doc, Kind, Value, equal};
+use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::{Now, identity, insert};
 
@@ -72,11 +72,14 @@ fn refuse_other(old_id: &Value<'_>, new_id: &Value<'_>) -> Result<()> {
     ))
 }
 
-/// The new document to insert, with the seeded `_id`, if any, which may have been put together of parts.
+/// The new document to insert, with the seeded `_id`, if any. As on the server, one that was put together of parts
+/// may hold any names.
 pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>, is_in_parts: bool) -> Result<Vec<u8>> {
     // What says no more than the filter is only looked at as what is to be stored.
     if seeded.to_bytes() == new.to_bytes() {
-        identity::check(new)?;
+        if !is_in_parts {
+            identity::check(new)?;
+        }
         return Ok(identity::lead(new));
     }
     let id = new.get("_id").or_else(|| seeded.get("_id"));
@@ -91,62 +94,82 @@ pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>, is_in_parts: bool) -> Resu
         refuse_other(&old_id, &new_id)?;
     }
     let complete = with_id_of(seeded, new)?;
-    match is_in_parts && new.get("_id").is_none() {
-        true => identity::check_parts(Doc::Raw(&complete))?,
-        false => identity::check(Doc::Raw(&complete))?,
+    if !is_in_parts || new.get("_id").is_some() {
+        identity::check(Doc::Raw(&complete))?;
     }
     Ok(complete)
 }
 
-/// Checks the top-level names of a replacement.
+/// Checks the top-level names of a replacement, and what `_id` holds in its place among them.
 fn check_names(doc: Doc<'_>) -> Result<()> {
-    let mut before = None;
-    let mut elements = doc.elements().peekable();
-    while let Some(element) = elements.next() {
-        let name = element.name_str();
+    let fields = named(doc);
+    for (at, (name, value)) in fields.iter().enumerate() {
         if name.starts_with('$') {
-            let after = elements.peek().map(|next| next.name_str());
-            check_name(name, &element.value(), before, after)?;
+            check_name(&fields, at)?;
+        } else if *name == "_id" {
+            identity::check_value(value)?;
         }
-        before = Some(name);
     }
     Ok(())
 }
 
-/// Checks a top-level name that starts with `$`: only a database reference may have it.
-pub(super) fn check_name(
-    name: &str,
-    value: &Value<'_>,
-    before: Option<&str>,
-    after: Option<&str>,
-) -> Result<()> {
-    let refused = |message| Err(Fault::new(INVALID_DBREF, message));
-    let kind = value.kind();
-    match name {
-        "$ref" if kind != Kind::String => refused(format!(
-            "The DBRef $ref field must be a String, not a {}",
-            kind.alias()
-        )),
-        "$ref" if after != Some("$id") => {
-            refused("The DBRef $ref field must be followed by a $id field".to_owned())
-        }
-        "$id" if before != Some("$ref") => {
-            refused("Found $id field without a $ref before it, which is invalid.".to_owned())
-        }
-        "$db" if kind != Kind::String => refused(format!(
-            "The DBRef $db field must be a String, not a {}",
-            kind.alias()
-        )),
-        "$db" if before != Some("$id") => {
-            refused("Found $db field without a $id before it, which is invalid.".to_owned())
-        }
-        "$ref" | "$id" | "$db" => Ok(()),
-        _ => Err(Fault::new(
-            code::DOLLAR_PREFIXED_FIELD_NAME,
+/// The fields of a document with their names.
+pub(super) fn named(doc: Doc<'_>) -> Vec<(&str, Value<'_>)> {
+    doc.elements()
+        .map(|element| (element.name_str(), element.value()))
+        .collect()
+}
+
+/// Checks the name of one of a document's fields, which starts with `$`: only those of a database reference do, each with
+/// those of it that stand before.
+pub(super) fn check_name(fields: &[(&str, Value<'_>)], at: usize) -> Result<()> {
+    let has = |at: usize, name: &str| fields.get(at).is_some_and(|(own, _)| *own == name);
+    let behind = |at: usize, name: &str, message: &'static str| {
+        let before = at.checked_sub(1).filter(|before| has(*before, name));
+        before.ok_or_else(|| Fault::new(INVALID_DBREF, message))
+    };
+    let text = |at: usize| match &fields[at] {
+        (_, Value::String(_)) => Ok(()),
+        (name, value) => Err(Fault::new(
+            INVALID_DBREF,
             format!(
-                "The dollar ($) prefixed field '{name}' in '{name}' is not allowed in the context of an update's \
-                 replacement document. Consider using an aggregation pipeline with $replaceWith."
+                "The DBRef {name} field must be a String, not a {}",
+                value.kind().alias()
             ),
         )),
+    };
+    let mut at = at;
+    if has(at, "$db") {
+        text(at)?;
+        at = behind(
+            at,
+            "$id",
+            "Found $db field without a $id before it, which is invalid.",
+        )?;
     }
+    if has(at, "$id") {
+        at = behind(
+            at,
+            "$ref",
+            "Found $id field without a $ref before it, which is invalid.",
+        )?;
+    }
+    if has(at, "$ref") {
+        text(at)?;
+        return match has(at + 1, "$id") {
+            true => Ok(()),
+            false => Err(Fault::new(
+                INVALID_DBREF,
+                "The DBRef $ref field must be followed by a $id field",
+            )),
+        };
+    }
+    let (name, _) = fields[at];
+    Err(Fault::new(
+        code::DOLLAR_PREFIXED_FIELD_NAME,
+        format!(
+            "The dollar ($) prefixed field '{name}' in '{name}' is not allowed in the context of an update's \
+             replacement document. Consider using an aggregation pipeline with $replaceWith."
+        ),
+    ))
 }

@@ -3,6 +3,7 @@
 use super::super::collation::Collation;
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::is_expression;
 use super::super::matcher::never::{documents, is_never};
 
 /// The server's code for an operator in a place that does not admit it.
@@ -50,8 +51,8 @@ pub(super) fn of(filter: Doc<'_>, collation: &Collation) -> Result<Seed> {
     if !is_never(filter) {
         collect(filter, collation, &mut equalities);
     }
-    refuse_clashes(&equalities)?;
     equalities.sort_by_key(|(path, _)| *path);
+    refuse_clashes(&equalities)?;
     let has_parts_of_id = equalities.iter().any(|(path, _)| path.starts_with("_id."));
     let mut fields = Fields::new();
     for (path, value) in equalities {
@@ -80,6 +81,9 @@ pub(super) fn identity(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>
         collect(filter, collation, &mut equalities);
     }
     equalities.retain(|(path, _)| *path == "_id" || path.starts_with("_id."));
+    if equalities.iter().filter(|(path, _)| *path == "_id").count() > 1 {
+        return Err(matched_twice("_id"));
+    }
     if let Some((path, _)) = equalities
         .iter()
         .filter(|(path, _)| *path != "_id")
@@ -90,7 +94,6 @@ pub(super) fn identity(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>
             format!("field at '_id' must be exactly specified, field at sub-path '{path}'found"),
         ));
     }
-    refuse_clashes(&equalities)?;
     let fields: Fields = equalities
         .into_iter()
         .map(|(path, value)| (path.to_owned(), value.into()))
@@ -116,20 +119,12 @@ fn collect<'a>(filter: Doc<'a>, collation: &Collation, found: &mut Equalities<'a
             ("$ref" | "$id" | "$db", value) => found.push((name, value)),
             _ if name.starts_with('$') => {}
             (_, Value::Regex { .. }) => {}
-            (_, Value::Document(operators)) if starts_with_operator(operators) => {
+            (_, Value::Document(operators)) if is_expression(operators, false) => {
                 collect_operators(name, operators, collation, found)
             }
             (_, value) => found.push((name, value)),
         }
     }
-}
-
-/// Whether a field's document is a list of operators, not a value.
-fn starts_with_operator(doc: Doc<'_>) -> bool {
-    doc.elements().next().is_some_and(|first| {
-        let name = first.name_str();
-        name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db")
-    })
 }
 
 fn collect_operators<'a>(
@@ -185,6 +180,13 @@ fn refuse_clashes(equalities: &Equalities<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn matched_twice(path: &str) -> Fault {
+    Fault::new(
+        code::NOT_SINGLE_VALUE_FIELD,
+        format!("cannot infer query fields to set, path '{path}' is matched twice"),
+    )
 }
 
 fn is_inside(path: &str, outer: &str) -> bool {
