@@ -97,7 +97,9 @@ impl Operation {
             Operation::SetOnInsert(new) => context.insert.then(|| new.clone()),
             Operation::Arithmetic(arithmetic, operand) => Some(number::create(*arithmetic, operand)),
             Operation::CurrentDate(timestamp) => Some(current(*timestamp, context)),
-            Operation::Push(_) | Operation::AddToSet(_) if at.is_id() => return Err(identity::is_array()),
+            Operation::Push(_) | Operation::AddToSet(_) if at.is_id() && self.adds_items() => {
+                return Err(identity::is_array());
+            }
             Operation::Push(push) => Some(push.create(context)),
             Operation::AddToSet(items) => Some(array::new_set(items)),
             Operation::Bit(steps) => Some(bits::create(steps)),
@@ -146,6 +148,15 @@ impl Operation {
                 obstacle.value
             ),
         ))
+    }
+
+    /// Whether it puts something into an array.
+    fn adds_items(&self) -> bool {
+        match self {
+            Operation::Push(push) => !push.items().is_empty(),
+            Operation::AddToSet(items) => !items.is_empty(),
+            _ => false,
+        }
     }
 
     /// Whether the server checks the name of the field that this operation writes.

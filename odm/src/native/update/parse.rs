@@ -10,7 +10,7 @@ use super::condition::Condition;
 use super::filters::ArrayFilter;
 use super::number::{self, Arithmetic};
 use super::operation::Operation;
-use super::path::{identifier, is_positional, split, split_dynamic};
+use super::path::{check_start, identifier, is_positional, split_dynamic};
 use super::tree::Object;
 
 /// A parsed operator update.
@@ -111,8 +111,10 @@ impl Builder<'_> {
     }
 
     fn rename(&mut self, path: &str, value: &Value<'_>) -> Result<()> {
-        // An empty name in the source is told before all else.
-        split(path)?;
+        let source = split_dynamic(path)?;
+        self.parsed.deepest = usize::MAX;
+        // The server looks for conflicts of the source before it looks at the target.
+        self.insert(path, &source, Operation::RenamedAway)?;
         let Value::String(target) = *value else {
             return Err(bad(format!(
                 "The 'to' field for $rename must be a string: {path}: {value}"
@@ -123,11 +125,7 @@ impl Builder<'_> {
                 "The 'to' field for $rename cannot contain an embedded null byte".to_owned(),
             ));
         }
-        let source = split_dynamic(path)?;
-        self.parsed.deepest = usize::MAX;
-        // The server looks for conflicts of the source before it looks at the target.
-        self.insert(path, &source, Operation::RenamedAway)?;
-        let destination = split(target)?;
+        let destination = split_dynamic(target)?;
         if path == target {
             return Err(bad(format!(
                 "The source and target field for $rename must differ: {path}: {value}"
@@ -158,6 +156,7 @@ impl Builder<'_> {
     }
 
     fn insert(&mut self, path: &str, segments: &[&str], operation: Operation) -> Result<()> {
+        check_start(path, segments)?;
         self.use_filters(segments);
         self.parsed.positional |= segments.iter().any(|segment| is_positional(segment));
         let Builder { parsed, filters, .. } = self;

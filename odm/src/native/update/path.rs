@@ -33,22 +33,30 @@ pub(super) fn split(path: &str) -> Result<Vec<&str>> {
 pub(super) fn split_dynamic(path: &str) -> Result<Vec<&str>> {
     let segments = split(path)?;
     let refused = |message| Err(Fault::new(code::BAD_VALUE, message));
-    if is_positional(segments[0]) {
-        return refused(format!(
-            "Cannot have positional (i.e. '$') element in the first position in path '{path}'"
-        ));
-    }
-    if identifier(segments[0]).is_some() {
-        return refused(format!(
-            "Cannot have array filter identifier (i.e. '$[<id>]') element in the first position in path '{path}'"
-        ));
-    }
     if segments.iter().filter(|segment| is_positional(segment)).count() > 1 {
         return refused(format!(
             "Too many positional (i.e. '$') elements found in path '{path}'"
         ));
     }
+    if is_positional(segments[0]) {
+        return refused(format!(
+            "Cannot have positional (i.e. '$') element in the first position in path '{path}'"
+        ));
+    }
     Ok(segments)
+}
+
+/// Refuses a path that begins with `$[id]`: what is wrong with its operand is told before.
+pub(super) fn check_start(path: &str, segments: &[&str]) -> Result<()> {
+    if identifier(segments[0]).is_none() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::BAD_VALUE,
+        format!(
+            "Cannot have array filter identifier (i.e. '$[<id>]') element in the first position in path '{path}'"
+        ),
+    ))
 }
 
 /// Whether the segment is the positional `$`.
