@@ -119,6 +119,7 @@ mod differences_series_indexes;
 mod differences_stages;
 mod differences_stages_more;
 mod differences_targets;
+mod differences_updates;
 mod differences_values;
 mod differences_values_more;
 mod differences_writes;

@@ -25,7 +25,7 @@ use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
-use super::transform::{MAX_RESULT_DEPTH, Projection, TransformStage, check_depth, unknown_stage};
+use super::transform::{Projection, TransformStage, check_depth, unknown_stage};
 use super::{Row, path, print};
 
 use self::bucket::BucketAuto;
@@ -300,7 +300,7 @@ fn row_scope<'a>(row: &'a Row, context: &Context<'_>) -> Scope<'a> {
 /// The bytes of a document that a stage made; refused when it is nested too deeply.
 fn write(value: Owned) -> Result<Vec<u8>> {
     let value = value.as_value();
-    check_depth(&value, MAX_RESULT_DEPTH)?;
+    check_depth(&value)?;
     match value {
         Value::Document(doc) => Ok(doc.to_bytes()),
         _ => Ok(Doc::empty().to_bytes()),
@@ -397,20 +397,20 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
-        _ if index > 0
-            && matches!(
-                name,
-                "$documents" | "$collStats" | "$indexStats" | "$planCacheStats"
-            ) =>
-        {
-            Err(Fault::new(
-                40602,
-                format!("{name} is only valid as the first stage in a pipeline"),
-            ))
-        }
         _ if index > 0 && name == "$geoNear" => Err(Fault::new(
             40603,
             "$geoNear is only valid as the first stage in an optimized pipeline",
+        )),
+        _ => check_first(name, index),
+    }
+}
+
+/// Refuses a stage behind another that no stage may stand before.
+pub(super) fn check_first(name: &str, index: usize) -> Result<()> {
+    match name {
+        "$documents" | "$collStats" | "$indexStats" | "$planCacheStats" if index > 0 => Err(Fault::new(
+            40602,
+            format!("{name} is only valid as the first stage in a pipeline"),
         )),
         _ => Ok(()),
     }

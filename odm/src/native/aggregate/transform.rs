@@ -44,12 +44,8 @@ impl Transform {
             }
             match TransformStage::parse(name, &value, variables)? {
                 Some(stage) => parsed.push(stage),
-                None if name == "$documents" => {
-                    return Err(Fault::new(
-                        code::INVALID_NAMESPACE,
-                        "'$documents' can only be run with {aggregate: 1}",
-                    ));
-                }
+                // Where it stands is wrong whatever it has.
+                None if name == "$documents" => {}
                 None if super::stage::is_known(name) => {
                     super::stage::check(name, &value, variables)?;
                     refused.get_or_insert_with(|| {
@@ -62,13 +58,7 @@ impl Transform {
                 None => return Err(unknown_stage(name)),
             }
         }
-        let writes = |stage: &Doc<'_>| stage.get("$out").is_some() || stage.get("$merge").is_some();
-        if let Some((_, before)) = stages.split_last()
-            && let Some(written) = before.iter().find(|stage| writes(stage))
-        {
-            let (name, _) = stage_parts(*written)?;
-            return Err(super::pipeline::not_last(name));
-        }
+        check_places(stages)?;
         if let Some(fault) = refused {
             return Err(fault);
         }
@@ -110,7 +100,12 @@ impl Transform {
                 ..Scope::new(root, now)
             };
             let next = stage.apply(&scope)?;
-            check_depth(&next.as_value(), MAX_DEPTH)?;
+            if !nests_within(&next.as_value(), MAX_DEPTH) {
+                return Err(Fault::new(
+                    code::OVERFLOW,
+                    format!("Document exceeds maximum nesting depth of {MAX_DEPTH}"),
+                ));
+            }
             current = Some(next);
         }
         Ok(current.unwrap_or_else(|| Owned::from(Value::Document(doc))))
@@ -244,6 +239,25 @@ impl TransformStage {
     }
 }
 
+/// Refuses the first stage that may not stand where it does.
+fn check_places(stages: &[Doc<'_>]) -> Result<()> {
+    for (index, stage) in stages.iter().enumerate() {
+        let (name, _) = stage_parts(*stage)?;
+        super::stage::check_first(name, index)?;
+        match name {
+            "$documents" => {
+                return Err(Fault::new(
+                    code::INVALID_NAMESPACE,
+                    "'$documents' can only be run with {aggregate: 1}",
+                ));
+            }
+            "$out" | "$merge" if index + 1 < stages.len() => return Err(super::pipeline::not_last(name)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The name and the value of a stage.
 pub(crate) fn stage_parts<'a>(stage: Doc<'a>) -> Result<(&'a str, Value<'a>)> {
     let mut elements = stage.elements();
@@ -261,16 +275,21 @@ pub(crate) fn unknown_stage(name: &str) -> Fault {
 }
 
 /// How deep the results of a pipeline may nest: deeper than documents that are stored.
-pub(crate) const MAX_RESULT_DEPTH: usize = 200;
+const MAX_RESULT_DEPTH: usize = 200;
 
-/// Refuses a value nested deeper than `most`.
-pub(crate) fn check_depth(value: &Value<'_>, most: usize) -> Result<()> {
-    let too_deep = || {
-        Fault::new(
-            code::OVERFLOW,
-            format!("BSONObj exceeded maximum nested object depth: {most}"),
-        )
-    };
+/// Refuses a result of a pipeline that nests too deep.
+pub(crate) fn check_depth(value: &Value<'_>) -> Result<()> {
+    if nests_within(value, MAX_RESULT_DEPTH) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::OVERFLOW,
+        format!("BSONObj exceeded maximum nested object depth: {MAX_RESULT_DEPTH}"),
+    ))
+}
+
+/// Whether the value nests no deeper than `most`.
+fn nests_within(value: &Value<'_>, most: usize) -> bool {
     let mut open = Vec::new();
     if let Value::Document(doc) | Value::Array(doc) = value {
         open.push(doc.elements());
@@ -279,12 +298,12 @@ pub(crate) fn check_depth(value: &Value<'_>, most: usize) -> Result<()> {
         match elements.next().map(|element| element.value()) {
             Some(Value::Document(Doc::Raw(inner)) | Value::Array(Doc::Raw(inner))) => {
                 if !raw::is_within(inner, most.saturating_sub(open.len())) {
-                    return Err(too_deep());
+                    return false;
                 }
             }
             Some(Value::Document(inner) | Value::Array(inner)) => {
                 if open.len() >= most {
-                    return Err(too_deep());
+                    return false;
                 }
                 open.push(inner.elements());
             }
@@ -294,7 +313,7 @@ pub(crate) fn check_depth(value: &Value<'_>, most: usize) -> Result<()> {
             }
         }
     }
-    Ok(())
+    true
 }
 
 fn unset_names(value: &Value<'_>) -> Result<Vec<String>> {

@@ -3,7 +3,7 @@
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::super::transform::{MAX_RESULT_DEPTH, check_depth};
+use super::super::transform::check_depth;
 use super::operator::{Arguments, Operator, at_run, lazy, strict};
 use super::parse::{Parser, check_variable_name};
 use super::{Answer, Env, Frame, Node, Scope, fold_all, type_name};
@@ -128,7 +128,7 @@ fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -
 /// itself: without a bound, chains of them would make values that exhaust the stack.
 fn bounded(answer: &Answer<'_>) -> Result<()> {
     match answer {
-        Answer::Owned(value) => check_depth(&value.as_value(), MAX_RESULT_DEPTH),
+        Answer::Owned(value) => check_depth(&value.as_value()),
         _ => Ok(()),
     }
 }
