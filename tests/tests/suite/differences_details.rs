@@ -1,7 +1,7 @@
 //! Why documents are refused by filters: the details that users read.
 
 use odm::Db;
-use odm::bson::{Document, doc};
+use odm::bson::{Bson, Document, Regex, doc};
 use odm_tests::command::{insert, run};
 
 crate::on_every_backend! {
@@ -15,6 +15,7 @@ crate::on_every_backend! {
     what_looks_at_nothing_cannot_be_explained,
     large_explanations_are_shortened,
     a_refused_find_and_modify_is_explained,
+    a_pattern_is_asked_of_patterns_where_a_string_may_be,
 }
 
 /// What the error of a refused document tells.
@@ -529,4 +530,47 @@ async fn a_refused_find_and_modify_is_explained(db: &Db) {
             },
         }
     );
+}
+
+async fn a_pattern_is_asked_of_patterns_where_a_string_may_be(db: &Db) {
+    let regex = |pattern: &str| {
+        Bson::RegularExpression(Regex {
+            pattern: pattern.try_into().unwrap(),
+            options: "".try_into().unwrap(),
+        })
+    };
+    let schema = doc! { "bsonType": "string", "pattern": "^b", "minLength": 2 };
+    let validator = doc! { "$jsonSchema": { "properties": { "x": schema } } };
+    for (value, is_matched) in [(regex("b"), false), (regex("^b"), true)] {
+        let pattern = doc! {
+            "operatorName": "pattern",
+            "specifiedAs": { "pattern": "^b" },
+            "reason": "regular expression did not match",
+            "consideredValue": value.clone(),
+        };
+        let kind = doc! {
+            "operatorName": "bsonType",
+            "specifiedAs": { "bsonType": "string" },
+            "reason": "type did not match",
+            "consideredValue": value.clone(),
+            "consideredType": "regex",
+        };
+        let broken = match is_matched {
+            true => vec![kind],
+            false => vec![pattern, kind],
+        };
+        refuses(
+            db,
+            validator.clone(),
+            doc! { "x": value },
+            doc! {
+                "operatorName": "$jsonSchema",
+                "schemaRulesNotSatisfied": [{
+                    "operatorName": "properties",
+                    "propertiesNotSatisfied": [{ "propertyName": "x", "details": broken }],
+                }],
+            },
+        )
+        .await;
+    }
 }

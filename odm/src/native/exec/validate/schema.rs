@@ -176,6 +176,7 @@ impl<'a> Level<'a> {
         if self.is_about(Class::Text) {
             rules.extend(self.text_rules());
         }
+        rules.extend(self.pattern_of_no_string());
         if self.is_about(Class::Array)
             && let Some(Value::Array(items)) = self.value
         {

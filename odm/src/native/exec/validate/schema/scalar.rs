@@ -1,8 +1,9 @@
 //! Rules about numbers, strings, single values and types.
 
 use super::super::super::super::document::{Fields, Value};
+use super::super::super::super::matcher::pattern::Pattern;
 use super::super::reason::{field, text};
-use super::{Level, NEVER};
+use super::{Level, NEVER, stated_types};
 
 /// Each with the keyword that changes what it means.
 const NUMBER: &[(&[&str], &str)] = &[
@@ -27,6 +28,23 @@ impl Level<'_> {
 
     pub(super) fn text_rules(self) -> Vec<Fields> {
         self.rules_of_value(TEXT)
+    }
+
+    /// `pattern`, which is asked of whatever is there where only a string may be: what is no string may match it too.
+    pub(super) fn pattern_of_no_string(self) -> Option<Fields> {
+        let Some(Value::String(pattern)) = self.schema.get("pattern") else {
+            return None;
+        };
+        let is_broken = match self.value? {
+            Value::Regex {
+                pattern: own,
+                options,
+            } => (own, options) != (pattern, ""),
+            Value::Symbol(text) => !Pattern::parse(pattern, "").is_ok_and(|pattern| pattern.is_match(text)),
+            _ => false,
+        };
+        let is_asked = stated_types(self.schema) == ["string"];
+        (is_asked && is_broken).then(|| self.rule_of_value(&["pattern"], "regular expression did not match"))
     }
 
     fn rules_of_value(self, rules: &[(&[&str], &str)]) -> Vec<Fields> {
