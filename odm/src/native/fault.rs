@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::document::Doc;
+
 /// `Result` with [`Fault`].
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
 
@@ -22,6 +24,8 @@ struct Inner {
     duplicate: Option<DuplicateKey>,
     /// More about it, as BSON bytes.
     details: Option<Vec<u8>>,
+    /// What stands beside its code and message, as BSON bytes.
+    beside: Option<Vec<u8>>,
 }
 
 /// What kind of trouble it is, beyond the code.
@@ -151,6 +155,7 @@ impl Fault {
             labels: Vec::new(),
             duplicate: None,
             details: None,
+            beside: None,
         }))
     }
 
@@ -236,6 +241,17 @@ impl Fault {
     /// More about it.
     pub(crate) fn details(&self) -> Option<&[u8]> {
         self.0.details.as_deref()
+    }
+
+    /// The same fault with these fields beside its code and message.
+    pub(crate) fn beside(mut self, fields: Vec<u8>) -> Fault {
+        self.0.beside = Some(fields);
+        self
+    }
+
+    /// What stands beside its code and message.
+    pub(crate) fn fields(&self) -> Doc<'_> {
+        self.0.beside.as_deref().map_or(Doc::empty(), Doc::Raw)
     }
 
     pub(crate) fn code(&self) -> i32 {

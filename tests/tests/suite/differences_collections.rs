@@ -1,7 +1,8 @@
 //! Collections, views, indexes and what is measured of them: what was found to differ there.
 
 use odm::Db;
-use odm::bson::{Bson, Decimal128, Document, doc};
+use odm::bson::spec::BinarySubtype;
+use odm::bson::{Binary, Bson, Decimal128, Document, doc};
 use odm_tests::command::{batch, code, ids, insert, run};
 
 crate::on_every_backend! {
@@ -21,6 +22,7 @@ crate::on_every_backend! {
     keys_of_wildcards_are_shown_with_their_paths,
     parts_of_collections_are_measured,
     a_listing_is_filtered_by_what_needs_no_query,
+    another_collection_of_a_uuid_is_told,
 }
 
 /// What `listCollections` tells of a collection's options.
@@ -318,4 +320,39 @@ async fn a_listing_is_filtered_by_what_needs_no_query(db: &Db) {
     assert_eq!(code(db, list(doc! { "$text": { "$search": "c" } })).await, 2);
     let found = batch(&run(db, list(doc! { "$expr": { "$eq": ["$name", "c"] } })).await);
     assert_eq!(found.len(), 1);
+}
+
+async fn another_collection_of_a_uuid_is_told(db: &Db) {
+    for name in ["c", "d"] {
+        insert(db, name, vec![doc! { "_id": 1 }]).await;
+    }
+    let listed = batch(&run(db, doc! { "listCollections": 1, "filter": { "name": "d" } }).await);
+    let known = listed[0]
+        .get_document("info")
+        .unwrap()
+        .get("uuid")
+        .unwrap()
+        .clone();
+    let unknown = Bson::Binary(Binary {
+        subtype: BinarySubtype::Uuid,
+        bytes: vec![7; 16],
+    });
+    for (uuid, actual) in [(known, Bson::String("d".to_owned())), (unknown, Bson::Null)] {
+        let delete =
+            doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 1 }], "collectionUUID": uuid.clone() };
+        let reply = run(db, delete).await;
+        let expected = doc! {
+            "index": 0,
+            "code": 361,
+            "errmsg": "Collection UUID does not match that specified",
+            "db": db.name(),
+            "collectionUUID": uuid,
+            "expectedCollection": "c",
+            "actualCollection": actual,
+        };
+        assert_eq!(
+            reply.get_array("writeErrors").unwrap(),
+            &[Bson::Document(expected)]
+        );
+    }
 }

@@ -147,6 +147,9 @@ fn write_error(index: usize, fault: &Fault) -> Owned {
     if let Some(details) = fault.details() {
         error = error.with("errInfo", Owned::RawDocument(details.to_vec()));
     }
+    for beside in fault.fields().elements() {
+        error = error.with(beside.name_str(), beside.value().into());
+    }
     error.inner()
 }
 

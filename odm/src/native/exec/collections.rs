@@ -3,7 +3,7 @@
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::{self, Rules};
 use super::super::collation::Collation;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::{Matcher, names};
@@ -132,10 +132,28 @@ pub(crate) fn check_uuid(catalog: &Catalog, ns: &Namespace, expected: Option<[u8
     let Some(expected) = expected else {
         return Ok(());
     };
-    match catalog.collection(&ns.database, &ns.collection) {
-        Some(own) if own.uuid == expected => Ok(()),
-        _ => Err(Fault::new(361, "Collection UUID does not match that specified")),
+    let actual = catalog
+        .collections(&ns.database)
+        .find(|collection| collection.uuid == expected);
+    if actual.is_some_and(|actual| *actual.name == *ns.collection) {
+        return Ok(());
     }
+    let name = |name: &str| Owned::String(name.to_owned());
+    let uuid = Owned::Binary {
+        subtype: 4,
+        bytes: expected.to_vec(),
+    };
+    let fields: Fields = vec![
+        ("db".to_owned(), name(&ns.database)),
+        ("collectionUUID".to_owned(), uuid),
+        ("expectedCollection".to_owned(), name(&ns.collection)),
+        (
+            "actualCollection".to_owned(),
+            actual.map_or(Owned::Null, |actual| name(&actual.name)),
+        ),
+    ];
+    let fault = Fault::new(361, "Collection UUID does not match that specified");
+    Err(fault.beside(Doc::Fields(&fields).to_bytes()))
 }
 
 /// Drops a collection; `false` when there is none. A time series goes with its documents, by whatever name.
