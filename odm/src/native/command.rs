@@ -96,6 +96,9 @@ const CHECKED_BY_TYPE: &[&str] = &[
     "update",
 ];
 
+/// The commands that a server lets name a collection by its UUID.
+const READERS: &[&str] = &["aggregate", "count", "distinct", "find", "listIndexes"];
+
 /// A command as it came.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
@@ -251,8 +254,14 @@ impl Call<'_> {
             true => code::BAD_VALUE,
             false => code::INVALID_NAMESPACE,
         };
+        const UUID: u8 = 4;
         match name {
             Value::String(text) => Ok(text),
+            // Those that only read may name a collection so there.
+            Value::Binary { subtype: UUID, .. } if !READERS.contains(&self.name) => Err(Fault::new(
+                code,
+                "Collection name must be provided. UUID is not valid in this context",
+            )),
             other => Err(Fault::new(
                 code,
                 format!("collection name has invalid type {}", other.kind().alias()),

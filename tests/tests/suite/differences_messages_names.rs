@@ -1,7 +1,8 @@
 //! What the server says of names, specifications and texts that it refuses.
 
 use odm::Db;
-use odm::bson::{Document, doc};
+use odm::bson::spec::BinarySubtype;
+use odm::bson::{Binary, Bson, Document, doc};
 use odm_tests::command::{insert, run};
 
 use super::differences_messages::said;
@@ -12,6 +13,9 @@ crate::on_every_backend! {
     all_that_is_wrong_with_a_date_is_told,
     stages_that_lack_something_tell_what,
     a_transaction_builds_no_index_of_what_was_there,
+    what_updates_and_deletions_are_refused_for_is_told,
+    collections_are_not_named_by_uuids,
+    indexes_of_a_hint_are_told,
 }
 
 async fn names_that_no_collection_has_are_told(db: &Db) {
@@ -174,4 +178,88 @@ async fn a_transaction_builds_no_index_of_what_was_there(db: &Db) {
         .transaction(async |tx| tx.run_command(index("made")).await)
         .await;
     same.expect("nothing is to be built");
+}
+
+async fn what_updates_and_deletions_are_refused_for_is_told(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": {} }]).await;
+    let update = |change: Document| doc! { "update": "c", "updates": [{ "q": {}, "u": change }] };
+    let delete = |limit: f64| doc! { "delete": "c", "deletes": [{ "q": {}, "limit": limit }] };
+    let limited = |limit: &str| format!("The limit field in delete objects must be 0 or 1. Got {limit}");
+    let first = |path: &str| {
+        format!("Cannot have positional (i.e. '$') element in the first position in path '{path}'")
+    };
+    let many = |path: &str| format!("Too many positional (i.e. '$') elements found in path '{path}'");
+    run(db, doc! { "create": "f", "collation": { "locale": "fr" } }).await;
+    let hinted = doc! { "q": {}, "u": { "$set": { "a": 1 } }, "hint": "none" };
+    let deep = doc! { "$set": { vec!["a"; 181].join("."): 1 } };
+    let concern = doc! { "findAndModify": "c", "remove": true, "writeConcern": 1 };
+    let clash = doc! { "a": {}, "$and": [{ "a.b.c": 1 }, { "a.b": 1 }] };
+    for (command, expected) in [
+        (
+            doc! { "update": "f", "updates": [hinted] },
+            "error processing query: ns=DB.fTree: $and\nSort: {}\nProj: {}\nCollation: { locale: \"simple\" }\n planner \
+             returned error :: caused by :: hint provided does not correspond to an existing index"
+                .to_owned(),
+        ),
+        (delete(f64::NAN), limited("nan")),
+        (delete(1e300), limited("1e+300")),
+        (delete(1_099_511_627_776.0), limited("1.09951e+12")),
+        (delete(2.5), limited("2.5")),
+        (update(doc! { "$set": { "$.a.$": 1 } }), many("$.a.$")),
+        (update(doc! { "$set": { "$": 1 } }), first("$")),
+        (update(doc! { "$rename": { "a": "$.b.$" } }), many("$.b.$")),
+        (update(doc! { "$rename": { "a": "$" } }), first("$")),
+        (
+            update(doc! { "$rename": { "a": "b.$" } }),
+            "The destination field for $rename may not be dynamic: b.$".to_owned(),
+        ),
+        (
+            doc! { "update": "c", "updates": [{ "q": {}, "u": [deep] }] },
+            "Document exceeds maximum nesting depth of 180".to_owned(),
+        ),
+        (
+            concern,
+            "BSON field 'findAndModify.writeConcern' is the wrong type 'int', expected type 'object'".to_owned(),
+        ),
+        (
+            doc! { "update": "c", "updates": [{ "q": clash, "u": { "$set": { "z": 1 } }, "upsert": true }] },
+            "cannot infer query fields to set, both paths 'a.b' and 'a' are matched".to_owned(),
+        ),
+    ] {
+        assert_eq!(said(db, command.clone()).await, expected, "{command}");
+    }
+}
+
+async fn collections_are_not_named_by_uuids(db: &Db) {
+    let uuid = || {
+        Bson::Binary(Binary {
+            subtype: BinarySubtype::Uuid,
+            bytes: vec![7; 16],
+        })
+    };
+    for command in [
+        doc! { "insert": uuid(), "documents": [{ "_id": 1 }] },
+        doc! { "drop": uuid() },
+        doc! { "collMod": uuid() },
+        doc! { "collStats": uuid() },
+    ] {
+        let expected = "Collection name must be provided. UUID is not valid in this context";
+        assert_eq!(said(db, command.clone()).await, expected, "{command}");
+    }
+}
+
+async fn indexes_of_a_hint_are_told(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": [1] }]).await;
+    let partial = doc! { "a": { "$gt": 1 } };
+    let indexes = vec![
+        doc! { "key": { "a": 1 }, "name": "x", "unique": true },
+        doc! { "key": { "a": 1 }, "name": "y", "partialFilterExpression": partial },
+    ];
+    run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
+    let expected = "error processing query: ns=DB.cTree: $and\nSort: {}\nProj: {}\n planner returned error :: caused by \
+                    :: Hint matched multiple indexes, must hint by index name. Matched: kp: { a: 1 } multikey unique \
+                    name: '(x, )' io: { v: 2, unique: true, key: { a: 1 }, name: \"x\" } and kp: { a: 1 } name: '(y, )' \
+                    filterExpr: a $gt 1\n io: { v: 2, key: { a: 1 }, name: \"y\", partialFilterExpression: { a: { $gt: 1 \
+                    } } }";
+    assert_eq!(said(db, doc! { "find": "c", "hint": { "a": 1 } }).await, expected);
 }

@@ -27,6 +27,7 @@ pub(super) static FIND_AND_MODIFY: Shape = Shape {
         ("bypassDocumentValidation", Type::Boolish),
         ("stmtId", Type::Int),
         ("encryptionInformation", Type::Object),
+        ("writeConcern", Type::Object),
     ],
     required: &[],
 };
@@ -78,7 +79,12 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         && !updater.as_ref().is_some_and(Updater::needs_position);
     let parse = |sort| query::query(Some(filter), sort, fields.get("hint"), &variables);
     let query = parse(fields.object("sort").filter(|_| !by_id))?.settled_alone(collation)?;
-    let query = query.part(Part::one(fields.object("sort").is_some(), remove).by(fields.object("collation")));
+    let part = Part::one(fields.object("sort").is_some());
+    let part = match remove {
+        true => part.by(fields.object("collation")),
+        false => part.updated_by(query.collation()),
+    };
+    let query = query.part(part);
     let shown = fields.object("fields");
     let mut projection = query.projection_of_one(shown);
     // It reads the order after all where there is a projection to make, and a collection.

@@ -78,12 +78,20 @@ pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
     }
     match doc.get("writeConcern") {
         None => Ok(()),
+        // One of its own fields, which tells of what type it is.
+        Some(concern) if command.eq_ignore_ascii_case("findAndModify") && !is_object_or_null(&concern) => {
+            Ok(())
+        }
         Some(concern) if WRITES.contains(&command) => write_concern(&concern),
         Some(_) => Err(Fault::new(
             code::INVALID_OPTIONS,
             "Command does not support writeConcern",
         )),
     }
+}
+
+fn is_object_or_null(value: &Value<'_>) -> bool {
+    matches!(value, Value::Document(_) | Value::Null)
 }
 
 /// The time limit in milliseconds; zero is none.

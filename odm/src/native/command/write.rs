@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::collation::Collation;
+use super::super::document::display::significant;
 use super::super::document::number::as_f64;
 use super::super::document::{BUILDABLE_BYTES, Doc, Value};
 use super::super::exec::aggregate::look_through;
@@ -169,7 +170,10 @@ fn is_unlimited(entry: &Fields<'_>) -> Result<bool> {
     if limit != 0.0 && limit != 1.0 {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
-            format!("The limit field in delete objects must be 0 or 1. Got {limit}"),
+            format!(
+                "The limit field in delete objects must be 0 or 1. Got {}",
+                significant(limit, 6)
+            ),
         ));
     }
     Ok(limit == 0.0)
@@ -358,8 +362,9 @@ fn update_statement(
     }
     let query =
         query::query(Some(filter), None, entry.get("hint"), &variables)?.settled_alone(collation.clone())?;
+    let part = Part::default().updated_by(collation.as_ref());
     Ok(UpdateStatement {
-        query: query.part(Part::updated()),
+        query: query.part(part),
         filter: filter.to_bytes(),
         updater: updater.collated(&collation.unwrap_or_default()),
         multi,

@@ -317,7 +317,7 @@ impl AggregateRequest {
         let part = Part {
             limit: head.limit,
             skip: head.skip,
-            ..Part::updated()
+            ..Part::piped()
         };
         let find = FindRequest {
             namespace: resolved.base.clone(),

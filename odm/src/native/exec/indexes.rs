@@ -430,7 +430,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
             });
             let with_keys: Vec<&IndexEntry> = with_keys.collect();
             if with_keys.len() > 1 {
-                let specs = with_keys.iter().map(|entry| entry.definition.shown());
+                let specs = with_keys.iter().take(2).map(|entry| entry.definition.shown());
                 return Err(Fault::new(
                     181,
                     format!(

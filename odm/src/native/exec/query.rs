@@ -248,7 +248,7 @@ impl Query {
             projected: None,
             constants: None,
             running: Some(IN_RUN),
-            part: Part::updated(),
+            part: Part::piped(),
             needs: None,
         }
     }

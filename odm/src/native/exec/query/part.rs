@@ -1,6 +1,7 @@
 //! What a command asks for, as the fault of a query that no plan answers tells it.
 
 use super::super::super::catalog::Collection;
+use super::super::super::collation::Collation;
 use super::super::super::document::Doc;
 use super::super::super::fault::Fault;
 use super::Query;
@@ -12,37 +13,51 @@ pub(crate) struct Part {
     /// 0 is no limit.
     pub(crate) limit: u64,
     pub(crate) skip: u64,
-    /// The collation as it was given, BSON bytes.
-    pub(crate) collation: Option<Vec<u8>>,
-    /// Whether the collation is told with all its settings, and where there is none.
+    /// The collation that is given, as it is told.
+    pub(crate) collation: Option<String>,
+    /// Whether the collation that strings are compared by is told, with all its settings.
     pub(crate) is_settled: bool,
 }
 
 impl Part {
-    /// What an update asks for.
-    pub(crate) fn updated() -> Part {
+    /// What a pipeline asks for.
+    pub(crate) fn piped() -> Part {
         Part {
             is_settled: true,
             ..Part::default()
         }
     }
 
-    /// The one document that is changed, or removed.
-    pub(crate) fn one(is_sorted: bool, is_removed: bool) -> Part {
+    /// One document.
+    pub(crate) fn one(is_sorted: bool) -> Part {
         Part {
             limit: u64::from(is_sorted),
-            is_settled: !is_removed,
             ..Part::default()
+        }
+    }
+
+    /// The same for an update, for which this collation is given, if one is: not that of what is updated.
+    pub(crate) fn updated_by(self, collation: Option<&Collation>) -> Part {
+        Part {
+            collation: Some(settled(collation)),
+            ..self
         }
     }
 
     /// The same, strings compared by the collation that is given here, if one is.
     pub(crate) fn by(self, collation: Option<Doc<'_>>) -> Part {
         Part {
-            collation: collation.filter(|given| !given.is_empty()).map(Doc::to_bytes),
+            collation: collation
+                .filter(|given| !given.is_empty())
+                .map(|given| given.to_string()),
             ..self
         }
     }
+}
+
+/// The collation with all its settings.
+fn settled(collation: Option<&Collation>) -> String {
+    collation.unwrap_or(Collation::simple()).shown()
 }
 
 impl Query {
@@ -76,12 +91,12 @@ impl Query {
             "Tree: {}Sort: {sort}\nProj: {projection}\n",
             self.matcher.root().tree()
         ));
-        let settled = self.collation.as_ref().filter(|own| own.spec().is_some());
-        match (is_settled, settled, collation) {
-            (true, Some(settled), _) => told.push_str(&format!("Collation: {}\n", settled.shown())),
-            (true, None, _) => told.push_str("Collation: { locale: \"simple\" }\n"),
-            (false, _, Some(given)) => told.push_str(&format!("Collation: {}\n", Doc::Raw(given))),
-            (false, _, None) => {}
+        let collation = match is_settled {
+            true => Some(settled(self.collation.as_ref())),
+            false => collation.clone(),
+        };
+        if let Some(collation) = collation {
+            told.push_str(&format!("Collation: {collation}\n"));
         }
         told.push(' ');
         fault.prefixed(&told)

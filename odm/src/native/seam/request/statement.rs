@@ -63,8 +63,9 @@ pub(super) fn update_statement(own: &backend::UpdateStatement, variables: &Resul
         if own.upsert {
             Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
         }
+        let part = Part::default().updated_by(collation.as_ref());
         Ok(UpdateStatement {
-            query: query.part(Part::updated()),
+            query: query.part(part),
             filter: own.filter.as_bytes().to_vec(),
             updater: updater.collated(&collation.unwrap_or_default()),
             multi: own.multi,
@@ -143,12 +144,14 @@ pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<Fin
     if own.upsert {
         Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
     }
+    let part = Part::one(own.sort.is_some());
+    let part = match own.modification {
+        None => part.by(gate_optional(own.options.collation.as_ref())?),
+        Some(_) => part.updated_by(query.collation()),
+    };
     Ok(FindAndModifyRequest {
         namespace: namespace(own.namespace)?,
-        query: query.part(
-            Part::one(own.sort.is_some(), own.modification.is_none())
-                .by(gate_optional(own.options.collation.as_ref())?),
-        ),
+        query: query.part(part),
         filter: own.filter.as_bytes().to_vec(),
         projection,
         updater,
