@@ -122,6 +122,7 @@ mod differences_targets;
 mod differences_updates;
 mod differences_values;
 mod differences_values_more;
+mod differences_windows;
 mod differences_writes;
 mod distinct_scans;
 mod driver_parts;

@@ -141,6 +141,16 @@ impl Stage {
         }
     }
 
+    /// Whether it sorts what it is given, for something else.
+    pub(super) fn sorts(&self) -> bool {
+        match self {
+            Stage::Densify(_) => true,
+            Stage::Windows(windows) => windows.sorts(),
+            Stage::Fill(fill) => fill.sorts(),
+            _ => false,
+        }
+    }
+
     /// Whether it gives one document for each that it gets, whatever the others are.
     pub(super) fn keeps_count(&self) -> bool {
         matches!(self, Stage::Transform(_) | Stage::Lookup(_))

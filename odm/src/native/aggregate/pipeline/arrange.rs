@@ -99,6 +99,12 @@ fn place(stages: &mut Vec<Stage>, stage: Stage) {
         Stage::Skip(0) => return,
         Stage::Match(filter) => return place_filter(stages, *filter),
         Stage::Sort(_) => at = place_of_sort(stages, &stage),
+        _ if stage.sorts() => {
+            while matches!(stages.last(), Some(Stage::Sort(_))) {
+                stages.pop();
+            }
+            at = stages.len();
+        }
         Stage::Skip(_) => at = place_behind(stages, |stage| matches!(stage, Stage::Transform(_))),
         Stage::Sample(_) => at = place_behind(stages, Stage::keeps_count),
         // A sort that may stop stops.

@@ -3,6 +3,25 @@
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 
+/// What a field may be; `null` stands for one that is not there.
+#[derive(Clone, Copy)]
+pub(super) enum Type {
+    Any,
+    Number,
+    Text,
+    Texts,
+    Document,
+    /// A document with fields of its own.
+    Part(&'static Part),
+}
+
+/// The fields of a document within a specification, and those that it must have.
+pub(super) struct Part {
+    pub(super) path: &'static str,
+    pub(super) fields: &'static [(&'static str, Type)],
+    pub(super) required: &'static [&'static str],
+}
+
 /// The fields of a specification, by the name that leads to it (`$densify.range`).
 #[derive(Clone, Copy)]
 pub(super) struct Declared<'a> {
@@ -12,7 +31,7 @@ pub(super) struct Declared<'a> {
 
 impl<'a> Declared<'a> {
     /// The specification of a stage, with no fields but these.
-    pub(super) fn stage(path: &'a str, value: &Value<'a>, names: &[&str]) -> Result<Declared<'a>> {
+    pub(super) fn stage(path: &'a str, value: &Value<'a>, fields: &[(&str, Type)]) -> Result<Declared<'a>> {
         let Value::Document(spec) = *value else {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -22,26 +41,38 @@ impl<'a> Declared<'a> {
                 ),
             ));
         };
-        Declared { path, spec }.only(names)
+        Declared { path, spec }.only(fields)
     }
 
-    /// Refuses other fields.
-    pub(super) fn only(self, names: &[&str]) -> Result<Declared<'a>> {
-        match self
-            .spec
-            .elements()
-            .find(|element| !names.contains(&element.name_str()))
-        {
-            Some(other) => Err(Fault::new(
-                40415,
-                format!(
-                    "BSON field '{}.{}' is an unknown field.",
-                    self.path,
-                    other.name_str()
-                ),
-            )),
-            None => Ok(self),
+    /// Refuses other fields, and those of other types, as they stand.
+    pub(super) fn only(self, fields: &[(&str, Type)]) -> Result<Declared<'a>> {
+        for element in self.spec.elements() {
+            let name = element.name_str();
+            let declared = fields.iter().find(|(own, _)| *own == name);
+            let (_, wanted) = declared.ok_or_else(|| {
+                Fault::new(
+                    40415,
+                    format!("BSON field '{}.{name}' is an unknown field.", self.path),
+                )
+            })?;
+            match wanted {
+                Type::Any => {}
+                Type::Number => self.number(name)?,
+                Type::Text => self.text(name).map(|_| ())?,
+                Type::Texts => self.texts(name).map(|_| ())?,
+                Type::Document => self.document(name).map(|_| ())?,
+                Type::Part(part) => {
+                    if let Some(spec) = self.document(name)? {
+                        let path = part.path;
+                        let inner = Declared { path, spec }.only(part.fields)?;
+                        part.required
+                            .iter()
+                            .try_for_each(|name| inner.required(name).map(|_| ()))?;
+                    }
+                }
+            }
         }
+        Ok(self)
     }
 
     /// A field that is there and not null.
@@ -61,6 +92,15 @@ impl<'a> Declared<'a> {
                 ),
             )
         })
+    }
+
+    fn number(&self, name: &str) -> Result<()> {
+        match self.get(name) {
+            Some(other) if !other.is_number() => {
+                Err(self.wrong_type(name, &other, "types '[int, decimal, double, long']"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>> {

@@ -9,13 +9,23 @@ use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
 use super::super::super::sort::SortSpec;
-use super::super::expression::{Unit, sum};
+use super::super::expression::{Unit, difference, sum};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
-use super::declared::Declared;
+use super::declared::{Declared, Part, Type};
 use super::{Context, Row, Rows, path, write};
 
 /// How many documents a stage makes at most.
 const MOST: usize = 500_000;
+
+static RANGE: Part = Part {
+    path: "$densify.range",
+    fields: &[
+        ("step", Type::Number),
+        ("bounds", Type::Any),
+        ("unit", Type::Text),
+    ],
+    required: &["step", "bounds"],
+};
 
 /// Adds the documents that are missing between others at regular steps of a field.
 #[derive(Clone, Debug)]
@@ -73,22 +83,22 @@ impl Densify {
             path: "$densify",
             spec,
         };
-        let spec = spec.only(&["field", "partitionByFields", "range"])?;
+        let spec = spec.only(&[
+            ("field", Type::Text),
+            ("partitionByFields", Type::Texts),
+            ("range", Type::Part(&RANGE)),
+        ])?;
         spec.required("field")?;
         let field = spec.text("field")?.unwrap_or_default();
         let names = spec.texts("partitionByFields")?.unwrap_or_default();
         spec.required("range")?;
         let range = Declared {
-            path: "$densify.range",
+            path: RANGE.path,
             spec: spec.document("range")?.unwrap_or(Doc::empty()),
         };
-        let range = range.only(&["step", "bounds", "unit"])?;
         let step = range.required("step")?;
         let unit = range.text("unit")?;
         let bounds = range.required("bounds")?;
-        if !step.is_number() {
-            return Err(range.wrong_type("step", &step, "types '[int, decimal, double, long']"));
-        }
         if !compare(&step, &Value::Int32(0)).is_gt() {
             return Err(Fault::new(
                 5733401,
@@ -150,17 +160,18 @@ impl Densify {
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
-        let results = self.densified(rows)?;
-        Ok(Box::new(results.into_iter().map(Ok)))
+        let mut results = Vec::with_capacity(rows.len());
+        let end = self.densified(rows, &mut results).err().map(Err);
+        Ok(Box::new(results.into_iter().map(Ok).chain(end)))
     }
 
-    fn densified(&self, rows: Vec<Row>) -> Result<Vec<Row>> {
+    /// Gives the documents in order with those between them, up to what is wrong.
+    fn densified(&self, rows: Vec<Row>, results: &mut Vec<Row>) -> Result<()> {
         let (low, high) = match &self.bounds {
             Bounds::Between(low, high) => (Some(low.clone()), Some(high.clone())),
             Bounds::Partition => (None, None),
-            Bounds::Full => self.extremes(&rows)?,
+            Bounds::Full => self.extremes(&rows),
         };
-        let mut results = Vec::with_capacity(rows.len());
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut partitions: Vec<Steps> = Vec::new();
         let mut made = 0;
@@ -171,6 +182,8 @@ impl Densify {
             _ => false,
         };
         let mut last = Place::Nowhere;
+        // Whether steps came to the last value.
+        let mut is_on_step = false;
         for row in rows {
             let doc = Doc::Raw(&row);
             let Some(value) = self.value_of(doc)? else {
@@ -192,14 +205,22 @@ impl Densify {
                 continue;
             }
             let (key, fields) = self.partition_of(doc);
-            let place = *places.entry(key).or_insert_with(|| {
-                partitions.push(Steps {
-                    fields: fields.clone(),
-                    next: low.clone(),
-                    is_below: false,
-                });
-                partitions.len() - 1
-            });
+            let place = match places.get(&key) {
+                Some(place) => *place,
+                None => {
+                    let next = match (&self.bounds, &low) {
+                        (Bounds::Full, Some(low)) if !partitions.is_empty() => Some(self.first_of(low)?),
+                        _ => low.clone(),
+                    };
+                    partitions.push(Steps {
+                        fields: fields.clone(),
+                        next,
+                        is_below: false,
+                    });
+                    places.insert(key, partitions.len() - 1);
+                    partitions.len() - 1
+                }
+            };
             let Some(steps) = partitions.get_mut(place) else {
                 continue;
             };
@@ -237,12 +258,13 @@ impl Densify {
             // Bounds without room between them hold their one value.
             let with_end =
                 is_point && !comes_from_below && compare(&end.as_value(), &value.as_value()).is_lt();
-            self.fill(steps, &fields, (&end, with_end), &mut results, &mut made)?;
+            self.fill(steps, &fields, (&end, with_end), results, &mut made)?;
             let is_at = |place: &Owned| {
                 let next = steps.next.as_ref();
                 next.is_some_and(|next| compare(&next.as_value(), &place.as_value()).is_eq())
             };
-            if is_at(&value) {
+            is_on_step = is_at(&value);
+            if is_on_step {
                 steps.next = Some(self.stepped(&value)?);
             } else if comes_from_below && is_point && is_at(&end) {
                 steps.next = Some(self.stepped(&end)?);
@@ -258,6 +280,12 @@ impl Densify {
             });
         }
         if let Some(high) = high {
+            let high = match (&self.bounds, self.unit) {
+                // As on the server, one step more: those that the days of months moved may pass the greatest.
+                (Bounds::Full, Some(_)) if is_on_step => self.stepped(&high)?,
+                _ => high,
+            };
+            let ends_at_high = matches!(self.bounds, Bounds::Full) && self.unit.is_none();
             for steps in &mut partitions {
                 let comes_early = self.enter(steps);
                 let fields = steps.fields.clone();
@@ -270,11 +298,11 @@ impl Densify {
                 {
                     steps.next = Some(self.first_of(low)?);
                 }
-                let with_end = matches!(self.bounds, Bounds::Full) || (is_point && (nowhere || comes_early));
-                self.fill(steps, &fields, (&high, with_end), &mut results, &mut made)?;
+                let with_end = ends_at_high || (is_point && (nowhere || comes_early));
+                self.fill(steps, &fields, (&high, with_end), results, &mut made)?;
             }
         }
-        Ok(results)
+        Ok(())
     }
 
     /// Whether a value is below the begin of explicit bounds, there or above.
@@ -338,14 +366,14 @@ impl Densify {
     }
 
     /// The first step of bounds: one step on from where the step before it would stand, which the days of
-    /// months may move.
+    /// months may move, and the type of the step widen.
     fn first_of(&self, low: &Owned) -> Result<Owned> {
         match (low, self.unit) {
             (Owned::DateTime(ms), Some(unit)) => {
                 let amount = as_i64_exact(&self.step.as_value()).unwrap_or(1);
                 self.stepped(&Owned::DateTime(unit.later(*ms, amount.saturating_neg())?))
             }
-            _ => Ok(low.clone()),
+            _ => self.stepped(&difference(&low.as_value(), &self.step.as_value())?),
         }
     }
 
@@ -380,13 +408,13 @@ impl Densify {
         }
     }
 
-    /// The least and the greatest value of rows in order.
-    fn extremes(&self, rows: &[Row]) -> Result<(Option<Owned>, Option<Owned>)> {
-        let mut values = Vec::new();
-        for row in rows {
-            values.extend(self.value_of(Doc::Raw(row))?);
-        }
-        Ok((values.first().cloned(), values.last().cloned()))
+    /// The least and the greatest value of rows in order, of those that have one.
+    fn extremes(&self, rows: &[Row]) -> (Option<Owned>, Option<Owned>) {
+        let value_of = |row: &Row| self.value_of(Doc::Raw(row)).ok().flatten();
+        (
+            rows.iter().find_map(value_of),
+            rows.iter().rev().find_map(value_of),
+        )
     }
 
     /// What names the partition, and its fields.

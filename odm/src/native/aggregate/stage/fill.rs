@@ -6,7 +6,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Changes;
 use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
-use super::declared::Declared;
+use super::declared::{Declared, Type};
 use super::window::Windows;
 use super::{Context, Rows, row_scope, write};
 
@@ -31,7 +31,12 @@ impl Fill {
             ));
         };
         let spec = Declared { path: "$fill", spec };
-        let spec = spec.only(&["sortBy", "partitionBy", "partitionByFields", "output"])?;
+        let spec = spec.only(&[
+            ("sortBy", Type::Document),
+            ("partitionBy", Type::Document),
+            ("partitionByFields", Type::Texts),
+            ("output", Type::Document),
+        ])?;
         let order = spec.document("sortBy")?;
         let by = spec.document("partitionBy")?;
         let names = spec.texts("partitionByFields")?;
@@ -62,7 +67,7 @@ impl Fill {
                 path: "$fill",
                 spec: filling,
             };
-            let filling = filling.only(&["method", "value"])?;
+            let filling = filling.only(&[("method", Type::Text), ("value", Type::Any)])?;
             let method = filling.text("method")?;
             let own = Owned::String(format!("${name}"));
             let one =
@@ -119,6 +124,11 @@ impl Fill {
                 },
             )),
         }
+    }
+
+    /// Whether a server sorts by fields of the documents that it is given.
+    pub(super) fn sorts(&self) -> bool {
+        self.windows.as_ref().is_some_and(Windows::sorts)
     }
 
     /// What it does to the paths of a document, if it looks at no others.

@@ -3,7 +3,7 @@
 use super::super::super::document::number::as_f64;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::declared::Declared;
+use super::declared::{Declared, Type};
 use super::print;
 
 /// What is asked of a collection.
@@ -81,14 +81,19 @@ fn parse_collection(value: &Value<'_>) -> Result<Statistics> {
         path: "$collStats",
         spec,
     };
-    let spec = spec.only(&["latencyStats", "storageStats", "count", "queryExecStats"])?;
+    let spec = spec.only(
+        &["latencyStats", "storageStats", "count", "queryExecStats"].map(|name| (name, Type::Document)),
+    )?;
     let latencies = spec.document("latencyStats")?;
     if let Some(latencies) = latencies {
         let latencies = Declared {
             path: "$collStats.latencyStats",
             spec: latencies,
         };
-        let histograms = latencies.only(&["histograms"])?.spec.get("histograms");
+        let histograms = latencies
+            .only(&[("histograms", Type::Any)])?
+            .spec
+            .get("histograms");
         if let Some(other) = histograms.filter(|value| !matches!(value, Value::Bool(_))) {
             return Err(Fault::new(
                 code::TYPE_MISMATCH,

@@ -17,7 +17,7 @@ use super::super::super::sort::SortSpec;
 use super::super::expression::{Expression, Scope};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
-use super::declared::Declared;
+use super::declared::{Declared, Type};
 use super::sort::Sort;
 use super::{Context, Row, Rows, path, row_scope, scope, write};
 
@@ -80,13 +80,15 @@ impl Windows {
     }
 
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Windows> {
-        let names = ["partitionBy", "sortBy", "output"];
-        let spec = Declared::stage("$setWindowFields", value, &names)?;
+        let fields = [
+            ("partitionBy", Type::Any),
+            ("sortBy", Type::Document),
+            ("output", Type::Document),
+        ];
+        let spec = Declared::stage("$setWindowFields", value, &fields)?;
         let order = spec.document("sortBy")?;
-        let Value::Document(output) = spec.required("output")? else {
-            let given = spec.required("output")?;
-            return Err(spec.wrong_type("output", &given, "type 'object'"));
-        };
+        spec.required("output")?;
+        let output = spec.document("output")?.unwrap_or(Doc::empty());
         let partition = spec
             .spec
             .get("partitionBy")
@@ -162,22 +164,29 @@ impl Windows {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let mut results = Vec::new();
-        let mut partition: Vec<Member> = Vec::new();
-        let mut last: Vec<u8> = Vec::new();
-        for (key, row) in self.sorted(input, context)? {
-            if key != last && !partition.is_empty() {
-                self.close(&mut partition, context, &mut results)?;
+        let mut sorted = self.sorted(input, context)?.into_iter().peekable();
+        let mut results = Vec::new().into_iter();
+        // A partition is computed when its first document is asked for.
+        Ok(Box::new(std::iter::from_fn(move || {
+            if let Some(row) = results.next() {
+                return Some(Ok(row));
             }
-            last = key;
-            partition.push(row);
-        }
-        self.close(&mut partition, context, &mut results)?;
-        Ok(Box::new(results.into_iter().map(Ok)))
+            let (key, first) = sorted.next()?;
+            let mut partition = vec![first];
+            while let Some((_, member)) = sorted.next_if(|(other, _)| *other == key) {
+                partition.push(member);
+            }
+            match self.close(partition, context) {
+                Ok(rows) => results = rows.into_iter(),
+                Err(fault) => return Some(Err(fault)),
+            }
+            results.next().map(Ok)
+        })))
     }
 
     /// The documents with the keys of their partitions, by partition and in order.
     fn sorted(&self, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<(Vec<u8>, Member)>> {
+        let is_descending = self.is_descending();
         let mut rows = Vec::new();
         let mut held = 0usize;
         for row in input {
@@ -187,7 +196,9 @@ impl Windows {
             if let Some(partition) = &self.partition {
                 let value = partition.evaluate(&scope)?.unwrap_or(Owned::Null);
                 check_partition(&value)?;
-                context.collation.encode(&value.as_value(), false, &mut key);
+                context
+                    .collation
+                    .encode(&value.as_value(), is_descending, &mut key);
             }
             let mut order = Vec::new();
             let mut position = None;
@@ -205,22 +216,37 @@ impl Windows {
         Ok(rows.into_iter().map(|(key, _, row)| (key, row)).collect())
     }
 
-    /// Computes the fields of one partition and empties it.
-    fn close<'a>(
-        &self,
-        rows: &mut Vec<Member>,
-        context: &'a Context<'a>,
-        results: &mut Vec<Row>,
-    ) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
+    /// Whether a server sorts by fields of the documents that it is given: what was in order before is not then.
+    pub(super) fn sorts(&self) -> bool {
+        match &self.partition {
+            Some(partition) if partition.reads_document() => partition.as_path().is_some(),
+            _ => self
+                .order
+                .as_ref()
+                .is_some_and(|order| !order.spec.fields.is_empty()),
         }
-        let partition = Partition { rows, context };
+    }
+
+    /// Whether partitions come in descending order: as the documents in them, if these are ordered by the same field.
+    fn is_descending(&self) -> bool {
+        let path = self.partition.as_ref().and_then(Expression::as_path);
+        let fields = self.order.iter().flat_map(|order| &order.spec.fields);
+        path.is_some_and(|path| {
+            fields
+                .filter(|field| field.path == path)
+                .any(|field| field.descending)
+        })
+    }
+
+    /// The documents of one partition with their computed fields.
+    fn close<'a>(&self, rows: Vec<Member>, context: &'a Context<'a>) -> Result<Vec<Row>> {
+        let partition = Partition { rows: &rows, context };
         let mut columns = Vec::with_capacity(self.functions.len());
         for (index, function) in self.functions.iter().enumerate() {
             columns.push((variable(index), function.column(&partition)?.into_iter()));
         }
-        for Member { row, .. } in rows.drain(..) {
+        let mut results = Vec::with_capacity(rows.len());
+        for Member { row, .. } in rows {
             let mut scope = Scope {
                 collation: context.collation.clone(),
                 ..Scope::new(Doc::Raw(&row), context.now)
@@ -233,7 +259,7 @@ impl Windows {
                 None => row,
             });
         }
-        Ok(())
+        Ok(results)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `$bucketAuto`.
 
 use super::super::super::super::collation::Collation;
-use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::expression::{Expression, Scope};
@@ -37,7 +37,13 @@ impl BucketAuto {
             match element.name_str() {
                 "groupBy" => by = Some(parse_by("$bucketAuto", 40239, &value, variables)?),
                 "buckets" => buckets = Some(bucket_count(&value)?),
-                "output" => accumulators = Some(parse_output("$bucketAuto", 40244, &value, variables)?),
+                "output" => {
+                    let mut output = parse_output("$bucketAuto", 40244, &value, variables)?;
+                    output
+                        .iter_mut()
+                        .try_for_each(|(_, accumulator)| check_count(accumulator))?;
+                    accumulators = Some(output);
+                }
                 "granularity" => match value {
                     Value::String(name) => granularity = Some(Granularity::parse(name)?),
                     other => {
@@ -116,14 +122,17 @@ impl BucketAuto {
                 high = value;
                 members.push(Ok(row));
             }
-            let boundary = match &self.granularity {
+            let mut boundary = match &self.granularity {
                 Some(granularity) => granularity.up(&high)?,
                 None => high.clone(),
             };
-            while let Some((_, row)) = rows.next_if(|(value, _)| {
+            while let Some((value, row)) = rows.next_if(|(value, _)| {
                 let order = context.collation.compare(&value.as_value(), &boundary.as_value());
                 order.is_lt() || (order.is_eq() && self.granularity.is_none())
             }) {
+                if self.granularity.is_none() {
+                    boundary = value;
+                }
                 members.push(Ok(row));
             }
             // A bucket ends where the next begins.
@@ -153,6 +162,18 @@ impl BucketAuto {
     }
 }
 
+/// Refuses an accumulator that takes as many values as the group says.
+fn check_count(accumulator: &mut Accumulator) -> Result<()> {
+    let Some(count) = accumulator.count_mut() else {
+        return Ok(());
+    };
+    count.fold(None)?;
+    match count.reads_document() {
+        true => Err(Fault::new(4544714, "Can't refer to the group key in $bucketAuto")),
+        false => Ok(()),
+    }
+}
+
 fn is_zero(value: &Owned) -> bool {
     compare(&value.as_value(), &Value::Int32(0)).is_eq()
 }
@@ -174,7 +195,7 @@ fn bucket_count(value: &Value<'_>) -> Result<usize> {
                 40242,
                 format!(
                     "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found {}",
-                    print::value(value)
+                    print::value(&Value::Double(as_f64(value).unwrap_or(f64::NAN)))
                 ),
             )
         })?;

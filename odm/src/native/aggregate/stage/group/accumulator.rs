@@ -336,13 +336,20 @@ impl Accumulator {
         (!matches!(self.operator, Operator::Ranked { .. })).then_some(&self.input)
     }
 
-    pub(in super::super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+    /// How many values it takes, if that is said.
+    pub(in super::super) fn count_mut(&mut self) -> Option<&mut Expression> {
         match &mut self.operator {
             Operator::Several(_, count)
             | Operator::Ranked {
                 count: Some(count), ..
-            } => count.fold(known)?,
-            _ => {}
+            } => Some(count),
+            _ => None,
+        }
+    }
+
+    pub(in super::super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        if let Some(count) = self.count_mut() {
+            count.fold(known)?;
         }
         self.input.fold(known)
     }

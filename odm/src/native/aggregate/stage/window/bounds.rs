@@ -1,9 +1,10 @@
 //! The bounds of windows, and the documents between them.
 
-use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::decimal::Decimal;
+use super::super::super::super::document::number::{as_decimal, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result, code};
-use super::super::super::expression::{Expression, Unit, sum};
+use super::super::super::expression::{Expression, Unit};
 use super::super::super::print;
 use super::{Order, Partition};
 
@@ -252,14 +253,16 @@ fn range_position(position: Option<Value<'_>>, unit: Option<Unit>) -> Result<Own
     }
 }
 
+/// The end of a range; that of numbers is added up in decimals, as on the server.
 fn moved(position: &Owned, by: &Owned, unit: Option<Unit>) -> Result<Owned> {
-    match (position, unit) {
-        (Owned::DateTime(ms), Some(unit)) => {
-            let amount = as_i64_exact(&by.as_value()).unwrap_or(0);
-            unit.later(*ms, amount).map(Owned::DateTime)
-        }
-        _ => sum(&position.as_value(), &by.as_value()),
+    let amount = by.as_value();
+    if let (Owned::DateTime(ms), Some(unit)) = (position, unit) {
+        let amount = as_i64_exact(&amount).unwrap_or(0);
+        return unit.later(*ms, amount).map(Owned::DateTime);
     }
+    let decimal = |value: &Value<'_>| as_decimal(value).unwrap_or(Decimal::ZERO);
+    let end = decimal(&position.as_value()).add(decimal(&amount));
+    Ok(Owned::Decimal128(end.to_bytes()))
 }
 
 fn refuse_others(spec: Doc<'_>, names: &[&str], which: &str) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Deviations and covariances of windows: documents enter and leave a running result.
 
+use std::collections::VecDeque;
+
 use super::super::super::super::document::decimal::Decimal;
 use super::super::super::super::document::number::{as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value};
@@ -8,7 +10,7 @@ use super::super::super::expression::{Expression, difference, product, quotient,
 use super::super::super::sum::Sum;
 use super::Partition;
 use super::bounds::Bounds;
-use super::function::{Column, values};
+use super::function::Column;
 
 /// `$covariancePop` and `$covarianceSamp`.
 #[derive(Clone, Debug)]
@@ -33,27 +35,33 @@ pub(super) trait Moving {
     fn result(&mut self) -> Result<Owned>;
 }
 
-/// The results over windows whose ends never go back: values enter before others leave.
+/// The results over windows whose ends never go back: values are evaluated and enter before others leave.
 pub(super) fn slide(
     mut state: impl Moving,
-    values: &Column,
+    value: impl Fn(usize) -> Result<Option<Owned>>,
     bounds: &Bounds,
     partition: &Partition<'_>,
 ) -> Result<Column> {
-    let at = |index: usize| values.get(index).and_then(Option::as_ref).map(Owned::as_value);
+    let mut inside: VecDeque<Option<Owned>> = VecDeque::new();
     // Those that are in: from the first that has not left up to the first that has not entered.
     let (mut left, mut entered) = (0, 0);
-    let mut column = Vec::with_capacity(values.len());
+    let mut column = Vec::with_capacity(partition.rows.len());
     for (low, high) in bounds.windows(partition)? {
         let before = entered;
         // What a window begins after is never in one.
         let start = entered.max(low);
-        for value in (start..high).filter_map(at) {
-            state.enter(&value)?;
+        for at in start..high {
+            let value = value(at)?;
+            if let Some(value) = &value {
+                state.enter(&value.as_value())?;
+            }
+            inside.push_back(value);
         }
         entered = start.max(high);
-        for value in (left..low.min(before)).filter_map(at) {
-            state.leave(&value)?;
+        for _ in left..low.min(before) {
+            if let Some(Some(value)) = inside.pop_front() {
+                state.leave(&value.as_value())?;
+            }
         }
         left = left.max(low);
         column.push(Some(state.result()?));
@@ -67,7 +75,8 @@ impl Covariance {
             of_sample: self.of_sample,
             ..Pairs::default()
         };
-        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
+        let value = |at| self.input.evaluate(&partition.scope(at));
+        slide(state, value, &self.bounds, partition)
     }
 }
 
@@ -77,7 +86,8 @@ impl Deviation {
             of_sample: self.of_sample,
             ..Squares::default()
         };
-        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
+        let value = |at| self.input.evaluate(&partition.scope(at));
+        slide(state, value, &self.bounds, partition)
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::super::expression::{Expression, Unit, difference, product, quo
 use super::super::super::print;
 use super::area::Area;
 use super::bounds::Bounds;
-use super::function::{Column, values, wrong};
+use super::function::{Column, wrong};
 use super::moving::slide;
 use super::{Order, Partition};
 
@@ -42,6 +42,7 @@ impl Rate {
                 print::bson_value(argument)
             )));
         };
+        let bounds = window.map(|window| Bounds::parse(&window, order)).transpose()?;
         let (mut input, mut unit) = (None, None);
         for element in spec.elements() {
             match element.name_str() {
@@ -52,8 +53,13 @@ impl Rate {
         }
         let input = input.ok_or_else(|| wrong(format!("{name} requires an 'input' expression")))?;
         let is_integral = name == "$integral";
-        let bounds = match window {
-            Some(window) => Bounds::parse(&window, order)?,
+        let millis = |unit: Unit| {
+            unit.millis()
+                .ok_or_else(|| Fault::new(5490710, "unit must be 'week' or smaller"))
+        };
+        let unit = unit.map(millis).transpose()?;
+        let bounds = match bounds {
+            Some(bounds) => bounds,
             None if is_integral => Bounds::ALL,
             None => return Err(wrong(format!("{name} requires explicit window bounds"))),
         };
@@ -66,43 +72,35 @@ impl Rate {
     }
 
     pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
-        let values = values(&self.input, partition)?;
         if self.is_integral {
-            let points = (0..values.len()).map(|at| {
+            let point = |at| {
                 let position = partition.position(at).map_or(Owned::Null, Owned::from);
-                let value = values.get(at).cloned().flatten().unwrap_or(Owned::Null);
-                Some(Owned::Array(vec![position, value]))
-            });
-            let points: Column = points.collect();
-            return slide(Area::new(self.unit), &points, &self.bounds, partition);
+                let value = self.input.evaluate(&partition.scope(at))?;
+                Ok(Some(Owned::Array(vec![position, value.unwrap_or(Owned::Null)])))
+            };
+            return slide(Area::new(self.unit), point, &self.bounds, partition);
         }
         let windows = self.bounds.windows(partition)?;
         windows
             .into_iter()
             .map(|(low, high)| match low < high {
                 false => Ok(Some(Owned::Null)),
-                true => self.derivative(&values, partition, low, high - 1).map(Some),
+                true => self.derivative(partition, low, high - 1).map(Some),
             })
             .collect()
     }
 
     /// The slope between the ends of a window.
-    fn derivative(
-        &self,
-        values: &[Option<Owned>],
-        partition: &Partition<'_>,
-        low: usize,
-        high: usize,
-    ) -> Result<Owned> {
+    fn derivative(&self, partition: &Partition<'_>, low: usize, high: usize) -> Result<Owned> {
         let (from, to) = (self.position(partition, low)?, self.position(partition, high)?);
-        let value = |at: usize| match values.get(at) {
-            Some(Some(value)) if !matches!(value, Owned::Null | Owned::Undefined) => Ok(value.as_value()),
-            _ => Err(Fault::new(
+        let value = |at: usize| match self.input.evaluate(&partition.scope(at))? {
+            None | Some(Owned::Null | Owned::Undefined) => Err(Fault::new(
                 5624903,
                 "$derivative input must not be null or missing",
             )),
+            Some(value) => Ok(value),
         };
-        let rise = difference(&value(high)?, &value(low)?)?;
+        let rise = difference(&value(high)?.as_value(), &value(low)?.as_value())?;
         if compare(&from, &to).is_eq() {
             return Ok(Owned::Null);
         }
@@ -135,14 +133,12 @@ impl Rate {
     }
 }
 
-fn parse_unit(value: &Value<'_>) -> Result<i64> {
+fn parse_unit(value: &Value<'_>) -> Result<Unit> {
     let Value::String(name) = *value else {
         return Err(wrong(format!(
             "unit' must be a string, but got {}",
             value.kind().alias()
         )));
     };
-    let unit = Unit::parse(name).ok_or_else(|| wrong(format!("unknown time unit value: {name}")))?;
-    unit.millis()
-        .ok_or_else(|| Fault::new(5490710, "unit must be 'week' or smaller"))
+    Unit::parse(name).ok_or_else(|| wrong(format!("unknown time unit value: {name}")))
 }

@@ -25,21 +25,19 @@ impl MovingAverage {
         variables: &[String],
     ) -> Result<MovingAverage> {
         const FIELDS: &str = "$expMovingAvg sub object must have exactly two fields: An 'input' field, and either an 'N' field or an 'alpha' field";
+        let fields = match *argument {
+            Value::Document(fields) if spec.count() == 1 => fields,
+            _ => {
+                return Err(wrong(
+                    "$expMovingAvg must have exactly one argument that is an object",
+                ));
+            }
+        };
+        let input = fields.get("input").filter(|_| fields.count() == 2);
+        let input = input.ok_or_else(|| wrong(FIELDS))?;
         if order.is_none() {
             return Err(wrong("$expMovingAvg requires an explicit 'sortBy'"));
         }
-        let Value::Document(fields) = *argument else {
-            return Err(wrong(
-                "$expMovingAvg must have exactly one argument that is an object",
-            ));
-        };
-        if spec.count() != 1 {
-            return Err(wrong(
-                "$expMovingAvg must have exactly one argument that is an object",
-            ));
-        }
-        let input = fields.get("input").filter(|_| fields.count() == 2);
-        let input = input.ok_or_else(|| wrong(FIELDS))?;
         let weight = match (fields.get("N"), fields.get("alpha")) {
             (Some(count), None) => weight_of(&count)?,
             (None, Some(alpha)) => {
@@ -116,23 +114,19 @@ pub(super) fn filled(values: &[Option<Owned>], partition: &Partition<'_>) -> Res
     let mut column: Column = Vec::with_capacity(values.len());
     let mut last: Option<usize> = None;
     for (at, value) in values.iter().enumerate() {
-        check_position(partition, at)?;
         let value = match value {
             None | Some(Owned::Null | Owned::Undefined) => {
+                check_position(partition, at)?;
                 column.push(Some(Owned::Null));
                 continue;
             }
             Some(value) => value.as_value(),
         };
-        if !value.is_number() {
-            return Err(Fault::new(
-                code::TYPE_MISMATCH,
-                format!(
-                    "Value to be filled must be numeric or nullish, but found {}",
-                    value.kind().alias()
-                ),
-            ));
+        // Behind a gap it is computed with first.
+        if !last.is_some_and(|last| last + 1 < at) {
+            check_value(&value)?;
         }
+        check_position(partition, at)?;
         if let Some(last) = last.replace(at)
             && let (Some(Some(from)), Some(x1), Some(x2)) =
                 (values.get(last), partition.position(last), partition.position(at))
@@ -149,9 +143,23 @@ pub(super) fn filled(values: &[Option<Owned>], partition: &Partition<'_>) -> Res
                 *slot = Some(sum(&from.as_value(), &step.as_value())?);
             }
         }
+        check_value(&value)?;
         column.push(Some(Owned::from(value)));
     }
     Ok(column)
+}
+
+fn check_value(value: &Value<'_>) -> Result<()> {
+    match value.is_number() {
+        true => Ok(()),
+        false => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "Value to be filled must be numeric or nullish, but found {}",
+                value.kind().alias()
+            ),
+        )),
+    }
 }
 
 /// Refuses positions that no line can be drawn over.

@@ -7,7 +7,7 @@ use super::super::super::expression::{Expression, quotient};
 use super::super::super::sum::Sum;
 use super::Partition;
 use super::bounds::Bounds;
-use super::function::{Column, values};
+use super::function::Column;
 use super::moving::{Moving, slide};
 
 /// `$sum` and `$avg` of windows that documents leave.
@@ -24,7 +24,8 @@ impl Total {
             is_mean: self.is_mean,
             ..Running::default()
         };
-        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
+        let value = |at| self.input.evaluate(&partition.scope(at));
+        slide(state, value, &self.bounds, partition)
     }
 }
 
