@@ -93,6 +93,7 @@ mod differences_changes;
 mod differences_collections;
 mod differences_conditions;
 mod differences_constants;
+mod differences_cursors;
 mod differences_details;
 mod differences_early;
 mod differences_early_codes;

@@ -141,6 +141,15 @@ impl Rows {
         }
     }
 
+    /// Whether a server asks stages for it: it does not look whether more comes behind a first batch that is full.
+    fn is_of_stages(&self) -> bool {
+        match self {
+            Rows::Find(cursor) => cursor.is_on_view(),
+            Rows::Pipeline(_) => true,
+            Rows::Held(_) | Rows::Left(..) => false,
+        }
+    }
+
     fn is_done(&self) -> bool {
         match self {
             Rows::Find(cursor) => cursor.is_done(),
@@ -175,7 +184,10 @@ impl Cursors {
         let (first, more) = if most == 0 {
             (Vec::new(), true)
         } else {
-            rows.next(Some(read), Some(most))?
+            let is_of_stages = rows.is_of_stages();
+            let (first, more) = rows.next(Some(read), Some(most))?;
+            let is_full = first.len() == most;
+            (first, more || (is_of_stages && is_full))
         };
         let id = if more && !single {
             if view.is_none() {

@@ -214,9 +214,16 @@ impl AggregateRequest {
             ));
         }
         if whole_database && !pipeline.starts_with_documents() {
+            let what = match self.stages.first().map(|stage| Doc::Raw(stage)) {
+                None => "an empty pipeline.".to_owned(),
+                Some(stage) => {
+                    let name = stage.elements().next().map_or("", |first| first.name_str());
+                    format!("'{name}'; a collection is required.")
+                }
+            };
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
-                "{aggregate: 1} is not valid for an empty pipeline or for stages that read a collection",
+                format!("{{aggregate: 1}} is not valid for {what}"),
             ));
         }
         Ok(pipeline)
@@ -489,9 +496,11 @@ impl AggregateCursor {
         self.batches > 0
     }
 
-    /// Whether there is nothing left; `false` when that is not known yet.
+    /// Whether there is nothing left; `false` when that is not known yet, as it never is of stages: they are asked.
     pub(crate) fn is_done(&self) -> bool {
-        self.results.is_empty() && self.input.is_none() && self.fault.is_none()
+        let reads_alone = self.pipeline.names_from(self.first).is_empty();
+        let is_read = self.input.as_ref().is_some_and(FindCursor::is_done);
+        reads_alone && is_read && self.results.is_empty() && self.fault.is_none()
     }
 
     /// The next results, at most so many.

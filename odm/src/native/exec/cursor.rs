@@ -181,6 +181,8 @@ pub(crate) struct FindCursor {
     text: Option<Arc<TextPlan>>,
     /// Where documents match, for a projection that needs it.
     places: Option<Places>,
+    /// Whether a view was asked.
+    on_view: bool,
 }
 
 #[derive(Debug)]
@@ -220,6 +222,7 @@ impl FindCursor {
         {
             *projection = Arc::new(own);
         }
+        let on_view = through.is_some();
         match through {
             None => {}
             Some(Through::Query(base, merged)) => {
@@ -232,7 +235,8 @@ impl FindCursor {
                 return Ok(FindCursor::given(found.collect(), request));
             }
         }
-        FindCursor::on_collection(read, request)
+        let cursor = FindCursor::on_collection(read, request)?;
+        Ok(FindCursor { on_view, ..cursor })
     }
 
     /// The same of what is known to be no view; the request has settled.
@@ -255,6 +259,7 @@ impl FindCursor {
                 batches: 0,
                 text: None,
                 places: None,
+                on_view: false,
             });
         };
         let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
@@ -287,6 +292,7 @@ impl FindCursor {
             batches: 0,
             text,
             places,
+            on_view: false,
         })
     }
 
@@ -325,6 +331,7 @@ impl FindCursor {
             batches: 0,
             text: None,
             places: None,
+            on_view: true,
         }
     }
 
@@ -356,6 +363,11 @@ impl FindCursor {
     /// Whether it has given a batch.
     pub(crate) fn has_begun(&self) -> bool {
         self.batches > 0
+    }
+
+    /// Whether it reads what a view gives, which a server asks stages for.
+    pub(crate) fn is_on_view(&self) -> bool {
+        self.on_view
     }
 
     /// Whether there is nothing left; `false` when that is not known yet.
@@ -468,7 +480,8 @@ impl FindCursor {
                         Flow::Continue
                     })
                 })?;
-                if ended || *left == 0 {
+                // There is no other document with an `_id`.
+                if ended || *left == 0 || (plan.by_id && packed.len() > 0) {
                     self.state = State::Done;
                 }
             }
