@@ -126,7 +126,15 @@ impl IndexDefinition {
     /// index, 9 and 14 for a malformed specification, and those of
     /// [`Collation::parse`].
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::Given)
+        Self::parse_for(spec, &Collation::default())
+    }
+
+    /// The same where strings compare in this way, if the element does not say how.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub(crate) fn parse_for(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
+        parse::parse(spec, Origin::Given, own)
     }
 
     /// Validates the same for a time series, which may have an index on `_id` beside the order of its buckets.
@@ -134,7 +142,7 @@ impl IndexDefinition {
     /// # Errors
     /// Those of [`parse`](Self::parse).
     pub(crate) fn parse_for_series(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::GivenToSeries)
+        parse::parse(spec, Origin::GivenToSeries, &Collation::default())
     }
 
     /// The same without an option in what is listed and stored.
@@ -150,7 +158,7 @@ impl IndexDefinition {
     /// # Errors
     /// Those of [`parse`](Self::parse), where no keys can be made by the specification.
     pub(crate) fn stored(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::Stored)
+        parse::parse(spec, Origin::Stored, &Collation::default())
     }
 
     /// A specification without the options that no index has.

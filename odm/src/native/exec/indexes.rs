@@ -146,17 +146,14 @@ fn has_documents(read: &dyn Read, collection: &Collection) -> Result<bool> {
 /// Reads a specification; what says no collation has that of the collection.
 fn define(spec: Doc<'_>, own: &Collation, series: Option<&Series>) -> Result<IndexDefinition> {
     refuse_pairs(spec)?;
-    let parse = |spec: Doc<'_>| match series {
-        None => IndexDefinition::parse(spec),
-        Some(series) => series::define(series, spec),
-    };
-    let definition = match (own.spec(), spec.get("collation")) {
-        (Some(inherited), None) => {
+    let definition = match (series, own.spec(), spec.get("collation")) {
+        (None, _, _) => IndexDefinition::parse_for(spec, own)?,
+        (Some(series), Some(inherited), None) => {
             let mut fields = fields_of(spec);
             fields.push(("collation".to_owned(), Owned::RawDocument(inherited.to_bytes())));
-            parse(Doc::Fields(&fields))?
+            series::define(series, Doc::Fields(&fields))?
         }
-        _ => parse(spec)?,
+        (Some(series), _, _) => series::define(series, spec)?,
     };
     if definition.is_id() && definition.collation != *own {
         return Err(Fault::new(
@@ -198,6 +195,7 @@ fn refuse_pairs(spec: Doc<'_>) -> Result<()> {
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).
 fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDefinition) -> Result<bool> {
+    let mut other_text = None;
     for own in known {
         let same_name = own.name == wanted.name;
         let same_keys = equal(
@@ -239,13 +237,7 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
             return Err(Fault::new(code::INDEX_OPTIONS_CONFLICT, message));
         }
         if own.text.is_some() && wanted.text.is_some() {
-            return Err(Fault::new(
-                code::CANNOT_CREATE_INDEX,
-                format!(
-                    "only one text index per collection allowed, found existing text index \"{}\"",
-                    own.name
-                ),
-            ));
+            other_text = Some(own);
         }
         if same_name {
             return Err(Fault::new(
@@ -258,7 +250,16 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
             ));
         }
     }
-    Ok(false)
+    match other_text {
+        None => Ok(false),
+        Some(own) => Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            format!(
+                "only one text index per collection allowed, found existing text index \"{}\"",
+                own.name
+            ),
+        )),
+    }
 }
 
 /// Two indexes with the same identity cannot stand beside each other, whatever their names.

@@ -10,12 +10,13 @@ mod partial;
 
 use self::expiry::parse_expiry;
 use self::identity::check_id;
-use self::key::{check_count, parse_key};
+use self::key::check_count;
 #[cfg(test)]
 pub(super) use self::options::OPTIONS;
 use self::options::Options;
 pub(super) use self::options::is_option;
 use self::partial::parse_partial;
+use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -23,9 +24,15 @@ use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
 use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, roots_of, text};
 
-pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
-    let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
-    let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<IndexDefinition> {
+    let found = Options::read(spec, origin, own).map_err(|fault| fault.prefixed(&context(spec)))?;
+    let mut keys = found.keys.clone();
+    let wildcard = parse_wildcard(spec, &found, &keys, origin)?;
+    let on_id = check_id(spec, &found, origin)?;
+    let expire_after_seconds = found
+        .expire_after_seconds
+        .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
+        .transpose()?;
     if let Some(fault) = &found.no_collation {
         let mut shown = fields_of(spec);
         if spec.get("v").is_none() {
@@ -44,15 +51,10 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
     if let Some(text) = &text {
         keys.clone_from(&text.fields);
     }
-    let wildcard = parse_wildcard(spec, &found, &keys, origin)?;
     if let Some(wildcard) = &wildcard {
+        check_wildcard(spec, &found)?;
         keys = wildcard.fields(&keys[0].path);
     }
-    let on_id = check_id(spec, &found, origin)?;
-    let expire_after_seconds = found
-        .expire_after_seconds
-        .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
-        .transpose()?;
     let as_settled = || context(Doc::Fields(&settled(spec, &found)));
     if found.name.is_empty() && !found.clustered {
         return Err(cannot("index name cannot be empty").prefixed(&as_settled()));
@@ -155,7 +157,7 @@ fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
     }
 }
 
-/// The wildcard of a wildcard index, which has few of the options of others.
+/// The wildcard of a wildcard index.
 fn parse_wildcard(
     spec: Doc<'_>,
     found: &Options<'_>,
@@ -177,6 +179,11 @@ fn parse_wildcard(
     if keys.len() > 1 {
         return Err(cannot("wildcard indexes do not allow compounding").prefixed(&context(spec)));
     }
+    Ok(wildcard)
+}
+
+/// A wildcard index has few of the options of others.
+fn check_wildcard(spec: Doc<'_>, found: &Options<'_>) -> Result<()> {
     let refused = if found.version == 1 {
         Some(format!(
             "bad index key pattern {}: 'wildcard' index plugin is not allowed with index version v:1",
@@ -192,7 +199,7 @@ fn parse_wildcard(
         None
     };
     match refused {
-        None => Ok(wildcard),
+        None => Ok(()),
         Some(why) => Err(cannot(why).prefixed(&context(Doc::Fields(&settled(spec, found))))),
     }
 }

@@ -37,12 +37,6 @@ pub(crate) fn check(series: &Series, own: &Collation, spec: Doc<'_>) -> Result<(
             let kinds = "(numbers only), or '2dsphere'";
             return Err(bad_key(keys, "measurement fields", kinds, path, &order));
         }
-        if path.ends_with("$**") {
-            return Err(Fault::new(
-                code::CANNOT_CREATE_INDEX,
-                "wildcard indexes do not allow compounding",
-            ));
-        }
         if spec.get("sparse").is_some() {
             return invalid("Sparse indexes are not supported on time-series measurements");
         }
@@ -52,6 +46,16 @@ pub(crate) fn check(series: &Series, own: &Collation, spec: Doc<'_>) -> Result<(
     }
     if spec.get("expireAfterSeconds").is_some() {
         return invalid("TTL indexes are not supported on time-series collections");
+    }
+    // It would have a key for the least and one for the greatest of each.
+    if keys
+        .elements()
+        .any(|key| key.name().ends_with(b"$**") && !series.is_of_meta(key.name_str()))
+    {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            "wildcard indexes do not allow compounding",
+        ));
     }
     if has_places(series, keys) {
         check_places(own, spec)?;

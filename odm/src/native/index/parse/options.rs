@@ -4,10 +4,11 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Kind, Owned, Value, number};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::IndexDefinition;
 use super::super::options::GeoOptions;
 use super::super::text::{self, TextOptions};
+use super::super::{IndexDefinition, IndexField, Origin};
 use super::cannot;
+use super::key::parse_key;
 
 /// Options that MongoDB knows and this engine either uses or may leave aside.
 pub(crate) const OPTIONS: &[&str] = &[
@@ -34,6 +35,9 @@ pub(crate) const OPTIONS: &[&str] = &[
     "originalSpec",
 ];
 
+/// Options of the index of a clustered collection.
+const CLUSTERED_OPTIONS: &[&str] = &["key", "name", "v", "unique", "clustered"];
+
 /// Whether an index, of whatever kind, may have this option.
 pub(in super::super) fn is_option(name: &str) -> bool {
     OPTIONS.contains(&name) || GeoOptions::NAMES.contains(&name)
@@ -42,6 +46,7 @@ pub(in super::super) fn is_option(name: &str) -> bool {
 /// The options as written, each of its type.
 pub(super) struct Options<'a> {
     pub(super) key: Doc<'a>,
+    pub(super) keys: Vec<IndexField>,
     pub(super) name: &'a str,
     pub(super) unique: bool,
     pub(super) clustered: bool,
@@ -63,10 +68,11 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(super) fn read(spec: Doc<'a>) -> Result<Options<'a>> {
+    pub(super) fn read(spec: Doc<'a>, origin: Origin, own: &Collation) -> Result<Options<'a>> {
         let (mut key, mut name) = (None, None);
         let mut options = Options {
             key: Doc::empty(),
+            keys: Vec::new(),
             name: "",
             unique: false,
             clustered: false,
@@ -81,16 +87,21 @@ impl<'a> Options<'a> {
             wildcard_projection: None,
             version: 2,
             original: None,
-            collation: Collation::default(),
+            collation: own.clone(),
             no_collation: None,
         };
+        check_names(spec, origin)?;
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
             if options.geo.take(field, &value)? {
                 continue;
             }
             match field {
-                "key" => key = Some(object(field, &value)?),
+                "key" => {
+                    let pattern = object(field, &value)?;
+                    options.keys = parse_key(pattern)?;
+                    key = Some(pattern);
+                }
                 "name" => match value {
                     Value::String(text) => name = Some(text),
                     other => return Err(wrong_type(field, "a string", other.kind())),
@@ -174,18 +185,8 @@ impl<'a> Options<'a> {
                     }
                     original => options.original = Some(checked_original(original)?),
                 },
-                // The server takes it out.
-                "_id" => {}
-                known if OPTIONS.contains(&known) => {}
-                unknown => {
-                    return Err(Fault::new(
-                        197,
-                        format!(
-                            "The field '{unknown}' is not valid for an index specification. Specification: \
-                             {spec}"
-                        ),
-                    ));
-                }
+                // Others are known, and the server takes `_id` out.
+                _ => {}
             }
         }
         options.key = key.ok_or_else(|| required("The 'key' field"))?;
@@ -196,6 +197,26 @@ impl<'a> Options<'a> {
             ));
         }
         Ok(options)
+    }
+}
+
+/// Unknown fields are refused first; the index of a clustered collection knows few.
+fn check_names(spec: Doc<'_>, origin: Origin) -> Result<()> {
+    let is_clustered = origin.is_given() && spec.get("clustered").is_some();
+    let is_known = |name: &str| match is_clustered {
+        true => CLUSTERED_OPTIONS.contains(&name),
+        false => is_option(name) || name == "_id",
+    };
+    match spec.elements().find(|element| !is_known(element.name_str())) {
+        None => Ok(()),
+        Some(unknown) => Err(Fault::new(
+            197,
+            format!(
+                "The field '{}' is not valid for {} index specification. Specification: {spec}",
+                unknown.name_str(),
+                if is_clustered { "a clustered" } else { "an" }
+            ),
+        )),
     }
 }
 
