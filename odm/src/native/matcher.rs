@@ -4,7 +4,7 @@
 
 mod evaluate;
 mod identity;
-mod integer;
+pub(crate) mod integer;
 mod movable;
 mod names;
 pub(crate) mod near;

@@ -91,6 +91,7 @@ mod differences_catalog;
 mod differences_chance;
 mod differences_changes;
 mod differences_collections;
+mod differences_commands;
 mod differences_conditions;
 mod differences_constants;
 mod differences_cursors;

@@ -192,10 +192,10 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     }
     // Numbers that no collection has are refused first.
     if let Some(value) = options.get("size") {
-        capped_size(value)?;
+        capped_size("size", value)?;
     }
     if let Some(value) = options.get("max") {
-        capped_max(value)?;
+        capped_max("max", value)?;
     }
     if capped && !has("size") && !has("clusteredIndex") {
         return Err(invalid("the 'size' field is required when 'capped' is true"));
@@ -230,8 +230,8 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         match name {
             "capped" if capped => keep(name, Owned::Bool(true)),
             "capped" => {}
-            "size" => keep(name, number(capped_size(value)?)),
-            "max" => keep(name, number(capped_max(value)?)),
+            "size" => keep(name, number(capped_size(name, value)?)),
+            "max" => keep(name, number(capped_max(name, value)?)),
             "validator" => {
                 if let Some(filter) = validator("create.validator", value)? {
                     keep(name, filter);
@@ -293,6 +293,12 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                     && let Some(other) = defaults.elements().find(|own| own.name() != b"storageEngine")
                 {
                     return Err(unknown("create.indexOptionDefaults", other.name_str()));
+                }
+                let engines = value
+                    .as_document()
+                    .and_then(|defaults| defaults.get("storageEngine"));
+                if let Some(engines) = engines {
+                    storage_engine::check_of_indexes(engines)?;
                 }
                 if !is_empty(value) {
                     keep(name, value.into());
@@ -480,28 +486,28 @@ fn refuse_in_view(stage: Doc<'_>) -> Result<()> {
     Err(Fault::new(code, why))
 }
 
-/// The bytes of a capped collection, rounded up to 256.
-pub(crate) fn capped_size(value: Value<'_>) -> Result<i64> {
-    let bytes = whole("size", value)?;
+/// The bytes of a capped collection, by the name of the option that says them, rounded up to 256.
+pub(crate) fn capped_size(name: &str, value: Value<'_>) -> Result<i64> {
+    let bytes = whole(name, value)?;
     if bytes < 1 {
         return Err(bound(format!(
-            "BSON field 'size' value must be >= 1, actual value '{bytes}'"
+            "BSON field '{name}' value must be >= 1, actual value '{bytes}'"
         )));
     }
     if bytes > LARGEST_CAPPED {
         return Err(bound(format!(
-            "BSON field 'size' value must be <= {LARGEST_CAPPED}, actual value '{bytes}'"
+            "BSON field '{name}' value must be <= {LARGEST_CAPPED}, actual value '{bytes}'"
         )));
     }
     Ok((bytes + 255) & !255)
 }
 
 /// The documents of a capped collection; any number below one stands for no bound.
-pub(crate) fn capped_max(value: Value<'_>) -> Result<i64> {
-    let most = whole("max", value)?;
+pub(crate) fn capped_max(name: &str, value: Value<'_>) -> Result<i64> {
+    let most = whole(name, value)?;
     if most > i64::from(i32::MAX) {
         return Err(bound(format!(
-            "BSON field 'max' value must be < 2147483648, actual value '{most}'"
+            "BSON field '{name}' value must be < 2147483648, actual value '{most}'"
         )));
     }
     Ok(if most < 1 { i64::from(i32::MAX) } else { most })

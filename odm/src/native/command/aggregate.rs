@@ -1,7 +1,7 @@
 //! `aggregate`.
 
 use super::super::aggregate::Statistics;
-use super::super::aggregate::pipeline::Pipeline;
+use super::super::aggregate::pipeline::{Output, Pipeline};
 use super::super::aggregate::transform::Transform;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Kind, Value};
@@ -249,12 +249,17 @@ fn check_concern(call: &Call<'_>, pipeline: &Pipeline) -> Result<()> {
     let Some(Value::String(level)) = concern.and_then(|concern| concern.get("level")) else {
         return Ok(());
     };
-    let why = if pipeline.statistics() == Some(&Statistics::Plans) && level != "local" {
-        "Aggregation stage $planCacheStats cannot run with a readConcern other than 'local'"
-    } else if pipeline.output().is_some() && level == "linearizable" {
-        "a stage that writes cannot be used with a 'linearizable' read concern level"
-    } else {
-        return Ok(());
+    let why = match (pipeline.statistics(), pipeline.output()) {
+        (Some(Statistics::Plans), _) if level != "local" => {
+            "Aggregation stage $planCacheStats cannot run with a readConcern other than 'local'"
+        }
+        (_, Some(Output::Out { .. })) if level == "linearizable" => {
+            "$out cannot be used with a 'linearizable' read concern level"
+        }
+        (_, Some(Output::Merge(_))) if level == "linearizable" => {
+            "$merge cannot be used with a 'linearizable' read concern level"
+        }
+        _ => return Ok(()),
     };
     Err(Fault::new(
         code::INVALID_OPTIONS,

@@ -133,6 +133,7 @@ static MODIFY_INDEX: Shape = Shape {
         ("hidden", Type::Boolish),
         ("unique", Type::Boolish),
         ("prepareUnique", Type::Boolish),
+        ("forceNonUnique", Type::Boolish),
     ],
     required: &[],
 };

@@ -1,10 +1,11 @@
 //! `count` and `distinct`.
 
 use super::super::collation::Collation;
-use super::super::document::{Owned, number};
+use super::super::document::Owned;
 use super::super::exec::query::{Part, Query};
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::integer;
 use super::super::plan::check_natural;
 use super::super::storage::Read;
 use super::reply::{self, Reply};
@@ -46,13 +47,8 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     if fields.get("limit").is_some_and(|limit| !limit.is_number()) {
         return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
     }
-    if let Some(limit) = fields.get("limit")
-        && number::as_i64_exact(&limit).is_none()
-    {
-        return Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            format!("Cannot represent as a 64-bit integer: limit: {limit}"),
-        ));
+    if let Some(limit) = fields.get("limit") {
+        integer::parse("limit", &limit)?;
     }
     if fields.number("limit") == Some(i64::MIN) {
         return Err(Fault::new(

@@ -16,6 +16,7 @@ pub(super) fn measure(call: &Call<'_>) -> Result<Job> {
         ));
     };
     let namespace = whole_name(name, "source")?;
+    check_bounds(call.doc)?;
     // What is of another type is not there.
     let object = |name: &str| match call.doc.get(name) {
         Some(Value::Document(doc)) => doc.to_bytes(),
@@ -52,6 +53,19 @@ pub(super) fn measure(call: &Call<'_>) -> Result<Job> {
             .with("millis", Owned::Int32(0))
             .done())
     })))
+}
+
+/// Refuses one bound alone, and what is none.
+fn check_bounds(doc: Doc<'_>) -> Result<()> {
+    let is_object = |bound: Value<'_>| bound.as_document().is_some();
+    let why = match (doc.get("min"), doc.get("max")) {
+        (Some(_), None) => "max must be set if min is set",
+        (None, Some(_)) => "min must be set if max is set",
+        (Some(min), _) if !is_object(min) => "min key must be an object",
+        (_, Some(max)) if !is_object(max) => "max key must be an object",
+        _ => return Ok(()),
+    };
+    Err(Fault::new(code::BAD_VALUE, why))
 }
 
 /// A number in 32 bits where they are enough.

@@ -34,6 +34,9 @@ struct Asked<'a> {
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let fields = EXPLAIN.command(call.doc)?;
+    if matches!(call.target, Value::Null | Value::Undefined) {
+        return Err(EXPLAIN.missing("explain"));
+    }
     let Value::Document(inner) = call.target else {
         return Err(Fault::new(
             code::TYPE_MISMATCH,

@@ -10,6 +10,7 @@ use super::super::exec::tail::{Tail, TailCursor};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Edges, check_natural};
 use super::cursor::{Opened, Rows};
+use super::reply::text;
 use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
 use super::write::refuse_encryption;
 use super::{Call, Job, collation, expected_uuid, query};
@@ -217,6 +218,19 @@ pub(super) fn document<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Doc
 }
 
 pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
+    if let Some(Value::String(name)) = call.doc.get("collection")
+        && let Err(fault) = of_cursor(call, name)
+    {
+        // What comes before the name is complained of before it.
+        let before = call
+            .doc
+            .elements()
+            .take_while(|element| element.name() != b"collection");
+        let before = before.map(|element| (element.name_str().to_owned(), element.value().into()));
+        let name = ("collection".to_owned(), text(name));
+        GET_MORE.command(Doc::Fields(&before.chain([name]).collect::<Vec<_>>()))?;
+        return Err(fault);
+    }
     let fields = GET_MORE.command(call.doc)?;
     if matches!(call.target, Value::Null | Value::Undefined) {
         return Err(GET_MORE.missing("getMore"));

@@ -35,6 +35,9 @@ static READ_CONCERN: Shape = Shape {
 /// Commands that read at a level.
 const LEVELED: &[&str] = &["find", "aggregate", "count", "distinct", "getMore"];
 
+/// Commands that may not wait for a time to read at.
+const TIMELESS: &[&str] = &["getMore", "ping", "validate"];
+
 /// Commands that may say how their writes are acknowledged.
 const WRITES: &[&str] = &[
     "aggregate",
@@ -78,20 +81,12 @@ pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
     }
     match doc.get("writeConcern") {
         None => Ok(()),
-        // One of its own fields, which tells of what type it is.
-        Some(concern) if command.eq_ignore_ascii_case("findAndModify") && !is_object_or_null(&concern) => {
-            Ok(())
-        }
-        Some(concern) if WRITES.contains(&command) => write_concern(&concern),
+        Some(concern) if WRITES.contains(&command) => write_concern(command, &concern),
         Some(_) => Err(Fault::new(
             code::INVALID_OPTIONS,
             "Command does not support writeConcern",
         )),
     }
-}
-
-fn is_object_or_null(value: &Value<'_>) -> bool {
-    matches!(value, Value::Document(_) | Value::Null)
 }
 
 /// The time limit in milliseconds; zero is none.
@@ -115,7 +110,7 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
     if !(0..=i64::from(i32::MAX)).contains(&limit) {
         return Err(Fault::new(
             code::BAD_VALUE,
-            format!("{value} value for maxTimeMS is out of range"),
+            format!("{limit} value for maxTimeMS is out of range"),
         ));
     }
     // Decimals are rounded without a word.
@@ -125,8 +120,19 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
 }
 
-fn write_concern(value: &Value<'_>) -> Result<()> {
+fn write_concern(command: &str, value: &Value<'_>) -> Result<()> {
+    let declares = match command {
+        "aggregate" => Some(command),
+        "findAndModify" | "findandmodify" => Some("findAndModify"),
+        _ => None,
+    };
     let Some(doc) = value.as_document() else {
+        if let Some(command) = declares
+            && !matches!(value, Value::Null | Value::Undefined)
+        {
+            let field = format!("{command}.writeConcern");
+            return Err(shape::wrong_type(&field, *value, "type 'object'"));
+        }
         return Err(mistyped("writeConcern", "object", value));
     };
     let fields = WRITE_CONCERN.part(doc)?;
@@ -227,15 +233,27 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
             "atClusterTime field can be set only if level is equal to snapshot",
         ));
     }
+    let later = || match TIMELESS.contains(&command) && fields.get("afterClusterTime").is_some() {
+        true => Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "afterClusterTime is not allowed for this command",
+        )),
+        false => Ok(()),
+    };
     match level {
-        None | Some(Value::String("local")) => Ok(()),
+        None | Some(Value::String("local")) => later(),
         Some(Value::String(level @ ("majority" | "available" | "linearizable" | "snapshot"))) => {
             if LEVELED.contains(&command) && (command, level) != ("count", "snapshot") {
-                return Ok(());
+                return later();
             }
+            let after = fields
+                .get("afterClusterTime")
+                .map_or_else(String::new, |time| format!(" afterClusterTime: {time},"));
             Err(Fault::new(
                 code::INVALID_OPTIONS,
-                format!("Command {command} does not support {{ readConcern: {{ level: \"{level}\" }} }}"),
+                format!(
+                    "Command {command} does not support {{ readConcern: {{ level: \"{level}\",{after} provenance: \"clientSupplied\" }} }} :: caused by :: read concern not supported"
+                ),
             ))
         }
         Some(other) if other.kind() == Kind::String => Err(Fault::new(

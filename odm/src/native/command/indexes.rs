@@ -162,24 +162,28 @@ pub(super) fn size(read: &dyn Read, namespace: &Namespace) -> Option<u64> {
     Some(indexes.filter(|entry| !entry.definition.clustered).count() as u64)
 }
 
+/// Names or one key pattern; the first of several values tells what all are to be.
+fn check_dropped(index: Value<'_>) -> Result<()> {
+    const NAME: &str = "dropIndexes.index";
+    let Value::Array(items) = index else {
+        return match index {
+            Value::String(_) | Value::Document(_) => Ok(()),
+            other => Err(wrong_type(NAME, other, "types '[string, object']")),
+        };
+    };
+    let wrong = items.values().position(|item| item.kind() != Kind::String);
+    match wrong.and_then(|at| Some((at, items.values().nth(at)?))) {
+        None => Ok(()),
+        Some((0, _)) => Err(wrong_type(NAME, index, "types '[string']")),
+        Some((at, item)) => Err(wrong_type(&format!("{NAME}.{at}"), item, "type 'string'")),
+    }
+}
+
 pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     let index = fields.get("index").unwrap_or(Value::Null);
-    let fits = match index {
-        Value::String(_) | Value::Document(_) => true,
-        Value::Array(items) => items.values().all(|item| item.kind() == Kind::String),
-        _ => false,
-    };
-    if !fits {
-        return Err(Fault::new(
-            code::TYPE_MISMATCH,
-            format!(
-                "BSON field 'dropIndexes.index' is the wrong type '{}', expected types '[string, object, array]'",
-                index.kind().alias()
-            ),
-        ));
-    }
+    check_dropped(index)?;
     let which = Owned::from(index);
     let expected = expected_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {

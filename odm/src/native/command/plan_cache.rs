@@ -1,11 +1,15 @@
 //! `planCacheClear`, and the index filters. Plans are not kept here: each query gets its own.
 
+use std::sync::Arc;
+
+use super::super::catalog::Collection;
 use super::super::catalog::filters::IndexFilter;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::query::Query;
-use super::super::exec::view;
+use super::super::exec::{Namespace, view};
 use super::super::fault::{Fault, Result, code};
+use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::{Call, Job};
 
@@ -17,43 +21,25 @@ struct Asked {
 
 pub(super) fn clear(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
-    asked(call)?;
+    let command = call.doc.to_bytes();
     Ok(Job::Read(Box::new(move |read| {
         view::refuse(read.catalog(), &namespace)?;
+        if find(read, &namespace).is_some() {
+            asked(Doc::Raw(&command))?;
+        }
         Ok(reply::ok())
     })))
 }
 
 pub(super) fn set_filter(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
-    if call.doc.get("query").is_none() {
-        return Err(bad("required field query missing"));
-    }
-    let indexes = match call.doc.get("indexes") {
-        None => return Err(bad("required field indexes missing")),
-        Some(Value::Array(indexes)) if indexes.is_empty() => {
-            return Err(bad("required field indexes must contain at least one index"));
-        }
-        Some(Value::Array(indexes)) => indexes,
-        Some(_) => return Err(bad("required field indexes must be an array")),
-    };
-    let indexes = indexes
-        .values()
-        .map(|index| match index {
-            Value::String(_) => Ok(Owned::from(index)),
-            Value::Document(pattern) if pattern.is_empty() => Err(bad("index specification cannot be empty")),
-            Value::Document(_) => Ok(Owned::from(index)),
-            _ => Err(bad("each item in indexes must be an object or string")),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let asked = asked(call)?;
+    let command = call.doc.to_bytes();
     Ok(Job::Read(Box::new(move |read| {
         view::refuse(read.catalog(), &namespace)?;
-        let collection = read
-            .catalog()
-            .collection(&namespace.database, &namespace.collection)
-            .ok_or_else(|| bad("no such collection"))?;
-        if let Some(asked) = asked {
+        let collection = find(read, &namespace).ok_or_else(|| bad("no such collection"))?;
+        let command = Doc::Raw(&command);
+        let indexes = indexes(command)?;
+        if let Some(asked) = asked(command)? {
             collection.filters.set(IndexFilter {
                 indexes,
                 ..asked.filter
@@ -63,15 +49,35 @@ pub(super) fn set_filter(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
+/// The indexes that a filter leaves.
+fn indexes(command: Doc<'_>) -> Result<Vec<Owned>> {
+    if command.get("query").is_none() {
+        return Err(bad("required field query missing"));
+    }
+    let indexes = match command.get("indexes") {
+        None => return Err(bad("required field indexes missing")),
+        Some(Value::Array(indexes)) if indexes.is_empty() => {
+            return Err(bad("required field indexes must contain at least one index"));
+        }
+        Some(Value::Array(indexes)) => indexes,
+        Some(_) => return Err(bad("required field indexes must be an array")),
+    };
+    let indexes = indexes.values().map(|index| match index {
+        Value::String(_) => Ok(Owned::from(index)),
+        Value::Document(pattern) if pattern.is_empty() => Err(bad("index specification cannot be empty")),
+        Value::Document(_) => Ok(Owned::from(index)),
+        _ => Err(bad("each item in indexes must be an object or string")),
+    });
+    indexes.collect()
+}
+
 pub(super) fn clear_filters(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
-    let asked = asked(call)?;
+    let command = call.doc.to_bytes();
     Ok(Job::Read(Box::new(move |read| {
         view::refuse(read.catalog(), &namespace)?;
-        if let Some(collection) = read
-            .catalog()
-            .collection(&namespace.database, &namespace.collection)
-        {
+        if let Some(collection) = find(read, &namespace) {
+            let asked = asked(Doc::Raw(&command))?;
             collection
                 .filters
                 .clear(asked.as_ref().map(|asked| asked.shape.as_str()));
@@ -84,9 +90,7 @@ pub(super) fn list_filters(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
     Ok(Job::Read(Box::new(move |read| {
         view::refuse(read.catalog(), &namespace)?;
-        let found = read
-            .catalog()
-            .collection(&namespace.database, &namespace.collection)
+        let found = find(read, &namespace)
             .map(|collection| collection.filters.list())
             .unwrap_or_default();
         let filters = found.into_iter().map(|filter| {
@@ -104,28 +108,37 @@ pub(super) fn list_filters(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
-/// The query of the command, if it names one.
-fn asked(call: &Call<'_>) -> Result<Option<Asked>> {
-    let part = |name: &str| match call.doc.get(name) {
+/// The collection; without one nothing else is looked at.
+fn find<'a>(read: &'a dyn Read, namespace: &Namespace) -> Option<&'a Arc<Collection>> {
+    read.catalog()
+        .collection(&namespace.database, &namespace.collection)
+}
+
+/// The query of the command, if it names one. As on the server, an array is an object too.
+fn asked(command: Doc<'_>) -> Result<Option<Asked>> {
+    let part = |name: &str| match command.get(name) {
         None => Ok(None),
-        Some(Value::Document(doc)) => Ok(Some(doc)),
+        Some(Value::Document(doc) | Value::Array(doc)) => Ok(Some(doc)),
         Some(_) => Err(bad(format!("optional field {name} must be an object"))),
     };
-    let filter = match call.doc.get("query") {
+    let filter = match command.get("query") {
         None => {
             let others = ["sort", "projection", "collation"];
-            return match others.iter().any(|name| call.doc.get(name).is_some()) {
+            return match others.iter().any(|name| command.get(name).is_some()) {
                 true => Err(bad("sort, projection, or collation provided without query")),
                 false => Ok(None),
             };
         }
-        Some(Value::Document(filter)) => filter,
+        Some(Value::Document(filter) | Value::Array(filter)) => filter,
         Some(other) if other.kind() != Kind::Document => {
             return Err(bad("required field query must be an object"));
         }
         Some(_) => return Ok(None),
     };
     let (sort, projection, collation) = (part("sort")?, part("projection")?, part("collation")?);
+    if collation.is_some_and(|collation| collation.is_empty()) {
+        return Err(bad("optional field collation cannot be an empty object"));
+    }
     let collation = collation.map(Collation::parse).transpose()?.flatten();
     let query = Query::parse(filter, sort, None)?
         .collated(collation.clone())

@@ -23,9 +23,11 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         .get("dryRun")
         .is_some_and(|value| rules::flag("collMod.dryRun", value).unwrap_or(false));
     if dry_run && !asks_unique(changes) {
-        return Err(invalid(
-            "dry run mode requires an index modification with unique: true.".to_owned(),
-        ));
+        let what = match changes.get("index") {
+            None => "an valid index modification.",
+            Some(_) => "an index modification with unique: true.",
+        };
+        return Err(invalid(format!("dry run mode requires {what}")));
     }
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"));
@@ -79,8 +81,8 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             "cappedSize" | "cappedMax" if collection.rules.capped.is_none() => {
                 return Err(invalid("Collection must be capped.".to_owned()));
             }
-            "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
-            "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
+            "cappedSize" => set(&mut options, "size", number(rules::capped_size(name, value)?)),
+            "cappedMax" => set(&mut options, "max", number(rules::capped_max(name, value)?)),
             "changeStreamPreAndPostImages" => {
                 if changes.get("recordPreImages").is_none() {
                     options.retain(|(own, _)| own != "recordPreImages");
@@ -166,10 +168,10 @@ fn check_values(changes: Doc<'_>) -> Result<()> {
         let (name, value) = (element.name_str(), element.value());
         match name {
             "cappedSize" => {
-                rules::capped_size(value)?;
+                rules::capped_size(name, value)?;
             }
             "cappedMax" => {
-                rules::capped_max(value)?;
+                rules::capped_max(name, value)?;
             }
             "validationLevel" | "validationAction" => {
                 rules::choice("collMod", name, value)?;
@@ -236,7 +238,7 @@ pub(super) fn modify_index(
         return Err(wrong_type("collMod.index", value, "type 'object'"));
     };
     let (mut name, mut pattern, mut expire, mut hidden) = (None, None, None, None);
-    let (mut unique, mut prepare) = (None, None);
+    let (mut unique, mut prepare, mut force) = (None, None, None);
     for element in spec.elements() {
         let value = element.value();
         if matches!(value, Value::Null | Value::Undefined) {
@@ -256,6 +258,7 @@ pub(super) fn modify_index(
             ("hidden", value) => hidden = Some(rules::flag("collMod.index.hidden", value)?),
             ("unique", value) => unique = Some(rules::flag("collMod.index.unique", value)?),
             ("prepareUnique", value) => prepare = Some(rules::flag("collMod.index.prepareUnique", value)?),
+            ("forceNonUnique", value) => force = Some(rules::flag("collMod.index.forceNonUnique", value)?),
             ("name", other) => return Err(wrong_type("collMod.index.name", other, "type 'string'")),
             ("keyPattern", other) => {
                 return Err(wrong_type("collMod.index.keyPattern", other, "type 'object'"));
@@ -264,7 +267,7 @@ pub(super) fn modify_index(
         }
     }
     if name.is_some() != pattern.is_some() {
-        check_asked(collection, expire, hidden, unique, prepare)?;
+        check_asked(collection, expire, (hidden, unique, prepare, force))?;
     }
     let entry = match (name, pattern) {
         (None, None) => {
@@ -306,6 +309,12 @@ pub(super) fn modify_index(
             }
         });
     }
+    if force == Some(false) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "'forceNonUnique: false' is not supported",
+        ));
+    }
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
     let said_before = reply.len();
@@ -337,15 +346,13 @@ pub(super) fn modify_index(
             set(&mut fields, "hidden", Owned::Bool(hidden));
         }
     }
-    if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
-        return Err(invalid(
-            "prepareUnique cannot be combined with any other modification.".to_owned(),
-        ));
-    }
-    if let Some(prepare) = prepare
-        && !own.unique
-        && prepare != own.prepare_unique
-    {
+    // What changes nothing may stand beside anything.
+    if let Some(prepare) = prepare.filter(|prepare| !own.unique && *prepare != own.prepare_unique) {
+        if expire.is_some() || hidden.is_some() || unique.is_some() || force.is_some() {
+            return Err(invalid(
+                "prepareUnique cannot be combined with any other modification.".to_owned(),
+            ));
+        }
         reply.push(("prepareUnique_old".to_owned(), Owned::Bool(own.prepare_unique)));
         reply.push(("prepareUnique_new".to_owned(), Owned::Bool(prepare)));
         set(&mut fields, "prepareUnique", Owned::Bool(prepare));
@@ -374,6 +381,11 @@ pub(super) fn modify_index(
         }
         _ => {}
     }
+    // The index of `_id` is unique whatever its specification says.
+    if force == Some(true) && (own.unique || own.is_id()) {
+        reply.push(("forceNonUnique_new".to_owned(), Owned::Bool(true)));
+        fields.retain(|(name, _)| name != "unique");
+    }
     if dry_run {
         reply.clear();
         return Ok(());
@@ -391,13 +403,17 @@ pub(super) fn modify_index(
 fn check_asked(
     collection: &Collection,
     expire: Option<Value<'_>>,
-    hidden: Option<bool>,
-    unique: Option<bool>,
-    prepare: Option<bool>,
+    (hidden, unique, prepare, force): (Option<bool>, Option<bool>, Option<bool>, Option<bool>),
 ) -> Result<()> {
-    if expire.is_none() && hidden.is_none() && unique.is_none() && prepare.is_none() {
+    let flags = [hidden, unique, prepare, force];
+    if expire.is_none() && flags.iter().all(Option::is_none) {
         return Err(invalid(
             "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
+        ));
+    }
+    if unique.is_some() && force.is_some() {
+        return Err(invalid(
+            "collMod does not support 'unique' and 'forceNonUnique' options at the same time".to_owned(),
         ));
     }
     if expire.is_some() && collection.rules.series.is_some() {

@@ -19,7 +19,9 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let (options, version) = match options {
         Some(given) => {
-            view::check_output(given, &ns.database)?;
+            if given.get("viewOn").is_some_and(|on| on.as_str() != Some("")) {
+                view::check_output(given, &ns.database)?;
+            }
             let options = rules::normalize(given, &ns.to_string())?;
             let version = id_version(given.get("idIndex"), &options)?;
             (options, version)

@@ -119,7 +119,7 @@ fn source(write: &dyn Write, ns: &Namespace) -> Result<Arc<Collection>> {
 fn capped_options(source: &Collection, bytes: i64) -> Result<Vec<u8>> {
     let mut options = fields_of(Doc::Raw(&source.options));
     options.retain(|(name, _)| !matches!(name.as_str(), "capped" | "size"));
-    let size = rules::capped_size(Value::Int64(bytes))?;
+    let size = rules::capped_size("size", Value::Int64(bytes))?;
     options.push(("capped".to_owned(), Owned::Bool(true)));
     options.push(("size".to_owned(), rules::number(size)));
     rules::sort(&mut options);

@@ -10,14 +10,14 @@ use super::super::aggregate::transform::Transform;
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::Write;
 use super::super::update::{Now, Updater, check_changed, prepare_insert};
 use super::query::Query;
 use super::search::{self, Found, Limits};
-use super::{Deadline, Namespace, batch, collections, record, update, validate, view};
+use super::{Deadline, Namespace, batch, collections, record, validate, view};
 
 pub(crate) use self::parse::parse;
 
@@ -387,7 +387,11 @@ impl Merge {
                 } else {
                     row
                 };
-                Updater::replacement(Doc::Raw(source))?.apply(old, None, now)?
+                let replaced = Updater::replacement(Doc::Raw(source))?.apply(old, None, now);
+                replaced.map_err(|fault| match fault.code() {
+                    code::IMMUTABLE_FIELD => not_updated(fault),
+                    _ => fault,
+                })?
             }
             Matched::Merge => {
                 let mut fields = fields_of(old);
@@ -418,11 +422,7 @@ impl Merge {
             return Ok(());
         };
         check_changed(&changed)?;
-        update::check_id(&found.document, &changed).map_err(|fault| {
-            fault.prefixed(
-                "$merge failed to update the matching document, did you attempt to modify the _id or the shard key? :: caused by :: ",
-            )
-        })?;
+        check_id(&self.matched, &found.document, &changed)?;
         record::replace(
             write,
             &self.into,
@@ -516,4 +516,33 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
     };
     let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())
+}
+
+/// Refuses a document that has not the `_id` of the one it takes the place of.
+fn check_id(matched: &Matched, old: &[u8], new: &[u8]) -> Result<()> {
+    let id = |document| Doc::Raw(document).get("_id").unwrap_or(Value::Null);
+    match id(new) {
+        new if equal(&id(old), &new) => Ok(()),
+        Value::Array(_) => Err(Fault::new(
+            code::INVALID_ID_FIELD,
+            "The '_id' value cannot be of type array",
+        )),
+        new => {
+            let why = match matched {
+                Matched::Merge => {
+                    "Performing an update on the path '_id' would modify the immutable field '_id'".to_owned()
+                }
+                _ => format!(
+                    "After applying the update, the (immutable) field '_id' was found to have been altered to _id: {new}"
+                ),
+            };
+            Err(not_updated(Fault::new(code::IMMUTABLE_FIELD, why)))
+        }
+    }
+}
+
+fn not_updated(fault: Fault) -> Fault {
+    fault.prefixed(
+        "$merge failed to update the matching document, did you attempt to modify the _id or the shard key? :: caused by :: ",
+    )
 }

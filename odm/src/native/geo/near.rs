@@ -72,6 +72,11 @@ impl Near {
         matches!(self.center, Center::Sphere { .. })
     }
 
+    /// Whether it asks for a pair of numbers on the sphere.
+    pub(crate) fn is_legacy_sphere(&self) -> bool {
+        matches!(self.center, Center::Sphere { radians: true, .. })
+    }
+
     /// Whether a `2d` index can tell.
     pub(crate) fn is_for_pairs(&self) -> bool {
         !matches!(self.center, Center::Sphere { radians: false, .. })

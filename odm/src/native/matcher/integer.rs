@@ -34,7 +34,7 @@ pub(super) fn bits(value: &Value<'_>) -> Option<i64> {
 }
 
 /// Reads an integer operand with the server's complaints (code 9).
-pub(super) fn parse(name: &str, value: &Value<'_>) -> Result<i64> {
+pub(crate) fn parse(name: &str, value: &Value<'_>) -> Result<i64> {
     let complain = |what: &str| Fault::new(code::FAILED_TO_PARSE, format!("{what}: {name}: {value}"));
     match value {
         Value::Double(x) if x.is_nan() => Err(complain("Expected an integer, but found NaN in")),

@@ -172,8 +172,8 @@ impl Parser<'_> {
                 let near = Arc::new(Near::parse(*operators)?);
                 nodes.push(Node::Near(NearField {
                     path,
+                    tells_sphere: near.is_legacy_sphere(),
                     near,
-                    tells_sphere: false,
                 }));
             }
             Value::Document(operators) if is_expression(*operators, false) => {

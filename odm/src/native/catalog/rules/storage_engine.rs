@@ -89,6 +89,15 @@ fn check_keys(settings: &str) -> Result<()> {
 
 /// Checks what is said to the server's own engine, which is kept and shown and changes nothing here.
 pub(super) fn check(value: Value<'_>) -> Result<()> {
+    check_engines(value, "has to be an embedded document.")
+}
+
+/// The same of what is said of the indexes to come.
+pub(super) fn check_of_indexes(value: Value<'_>) -> Result<()> {
+    check_engines(value, "must be an embedded document")
+}
+
+fn check_engines(value: Value<'_>, form: &str) -> Result<()> {
     let Value::Document(engines) = value else {
         return Err(wrong_type("create.storageEngine", value, "type 'object'"));
     };
@@ -96,10 +105,7 @@ pub(super) fn check(value: Value<'_>) -> Result<()> {
         let Value::Document(options) = element.value() else {
             return Err(Fault::new(
                 code::BAD_VALUE,
-                format!(
-                    "'storageEngine.{}' has to be an embedded document.",
-                    element.name_str()
-                ),
+                format!("'storageEngine.{}' {form}", element.name_str()),
             ));
         };
         if element.name() != b"wiredTiger" {
