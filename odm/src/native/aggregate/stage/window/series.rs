@@ -123,7 +123,7 @@ pub(super) fn filled(values: &[Option<Owned>], partition: &Partition<'_>) -> Res
             Some(value) => value.as_value(),
         };
         // Behind a gap it is computed with first.
-        if !last.is_some_and(|last| last + 1 < at) {
+        if last.is_none_or(|last| last + 1 >= at) {
             check_value(&value)?;
         }
         check_position(partition, at)?;
