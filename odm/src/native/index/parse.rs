@@ -27,7 +27,10 @@ use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, root
 pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<IndexDefinition> {
     let found = Options::read(spec, origin, own).map_err(|fault| fault.prefixed(&context(spec)))?;
     let mut keys = found.keys.clone();
-    let wildcard = parse_wildcard(spec, &found, &keys, origin)?;
+    let is_text = text::is_text(found.key);
+    // All fields, in the key of texts, are no wildcard.
+    let plain: &[IndexField] = if is_text { &[] } else { &keys };
+    let wildcard = parse_wildcard(spec, &found, plain, origin)?;
     let on_id = check_id(spec, &found, origin)?;
     let expire_after_seconds = found
         .expire_after_seconds
@@ -43,7 +46,7 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
             Doc::Fields(&shown)
         )));
     }
-    let text = text::is_text(found.key)
+    let text = is_text
         .then(|| text::parse(found.key, &keys, found.text, origin))
         .transpose()
         .map_err(|fault| fault.prefixed(&context(Doc::Fields(&settled(spec, &found)))))?;
