@@ -28,7 +28,8 @@ fn document(id: i32) -> Document {
     }
 }
 
-async fn many(db: &Db) {
+/// Documents, and indexes that have some of their fields each.
+pub(super) async fn many(db: &Db) {
     insert(db, "c", (0..DOCUMENTS).map(document).collect()).await;
     for key in [
         doc! { "a": 1, "b": 1 },

@@ -1,5 +1,6 @@
 //! Which values there are: scans that leap from one to the next.
 
+use super::covered_queries::many;
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, doc};
 use odm_tests::command::{Told, batch, index, insert, run, told};
@@ -10,26 +11,6 @@ crate::on_every_backend! {
     groups_of_nothing_but_a_value_leap_too,
     the_first_of_each_group_is_found_without_the_others,
     firsts_are_those_of_all_documents,
-}
-
-const DOCUMENTS: i32 = 200;
-
-fn document(id: i32) -> Document {
-    doc! {
-        "_id": id, "b": format!("b{}", id % 11), "a": id % 7, "rest": "x".repeat(40),
-        "n": { "y": id % 3, "x": id % 5, "z": 1 },
-    }
-}
-
-async fn many(db: &Db) {
-    insert(db, "c", (0..DOCUMENTS).map(document).collect()).await;
-    for key in [
-        doc! { "a": 1, "b": 1 },
-        doc! { "n.x": 1, "a": -1, "n.y": 1 },
-        doc! { "b": -1, "_id": 1 },
-    ] {
-        index(db, "c", key).await;
-    }
 }
 
 async fn distinct_values_are_those_of_the_documents(db: &Db) {
