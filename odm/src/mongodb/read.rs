@@ -1,13 +1,15 @@
 //! Reads: find, aggregate, count, distinct, explain, and the command door.
 
 use ::mongodb::Collection;
-use ::mongodb::options::{CursorType, FindOptions};
+use ::mongodb::options::{AggregateOptions, CursorType, FindOptions};
 use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures_core::future::BoxFuture;
 
 use super::cursor::MongoCursor;
 use super::{Attempt, MongoBackend, SharedSession, command, cursors, document, limit};
-use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Namespace, Response, RunCommand, Tail};
+use crate::backend::{
+    Aggregate, Count, Distinct, Explain, Find, Namespace, ReadOptions, Response, RunCommand, Tail,
+};
 use crate::error::{Error, ErrorKind};
 
 /// Runs an action, which is of another type for each verb, to a cursor of raw batches.
@@ -101,18 +103,23 @@ pub(super) async fn aggregate(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     let collection = backend.collection(&aggregate.namespace);
-    let mut options = ::mongodb::options::AggregateOptions::default();
+    let mut options = aggregate_options(&aggregate.options)?;
     options.batch_size = limit::batch(aggregate.batch_size);
     options.allow_disk_use = aggregate.allow_disk_use.then_some(true);
-    options.hint = document::hint(aggregate.options.hint.as_ref())?;
-    options.comment = aggregate.options.comment.map(Into::into);
-    options.max_time = limit::time(aggregate.options.max_time);
-    options.collation = document::collation(aggregate.options.collation.as_ref())?;
-    options.let_vars = document::decode_optional(aggregate.options.variables.as_ref())?;
     let action = collection
         .aggregate(document::decode_all(&aggregate.pipeline)?)
         .with_options(options);
     batches!(action, session, aggregate.namespace)
+}
+
+fn aggregate_options(own: &ReadOptions) -> Attempt<AggregateOptions> {
+    let mut options = AggregateOptions::default();
+    options.hint = document::hint(own.hint.as_ref())?;
+    options.comment = own.comment.clone().map(Into::into);
+    options.max_time = limit::time(own.max_time);
+    options.collation = document::collation(own.collation.as_ref())?;
+    options.let_vars = document::decode_optional(own.variables.as_ref())?;
+    Ok(options)
 }
 
 /// Counts: exactly by an aggregation, or from the collection's metadata.
@@ -178,12 +185,7 @@ fn count_with_variables<'a>(
     session: Option<&'a SharedSession>,
 ) -> BoxFuture<'a, Attempt<Response>> {
     Box::pin(async move {
-        let mut options = ::mongodb::options::AggregateOptions::default();
-        options.hint = document::hint(count.options.hint.as_ref())?;
-        options.comment = count.options.comment.clone().map(Into::into);
-        options.max_time = limit::time(count.options.max_time);
-        options.collation = document::collation(count.options.collation.as_ref())?;
-        options.let_vars = document::decode_optional(count.options.variables.as_ref())?;
+        let options = aggregate_options(&count.options)?;
         let collection = backend.collection(&count.namespace);
         let action = collection
             .aggregate(document::decode_all(&counting(&count))?)
