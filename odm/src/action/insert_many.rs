@@ -13,7 +13,7 @@ use crate::backend::{self, Operation, WriteResult};
 use crate::codec;
 use crate::collection::{Record, Target};
 use crate::error::{Error, PartialWrite, Result, WriteError};
-use crate::lifecycle::Ready;
+use crate::lifecycle::{Ready, copied};
 
 /// Inserts documents. One round trip, or as many as the backend's message limits need; none without documents.
 ///
@@ -116,7 +116,8 @@ impl<D: Record> InsertMany<D> {
 
     async fn run(self) -> Result<InsertManyResult<D::Key>> {
         let ordered = self.draft.operation.ordered;
-        let again = self.ignores_duplicates.then(|| self.draft.clone());
+        let again =
+            (self.ignores_duplicates && may_be_taken_back(&self.draft.target)).then(|| self.draft.clone());
         let mut failed = insert(self.draft).await?;
         if let (Some(draft), Some((target, result))) = (again, &failed)
             && is_of_duplicates(target, result)
@@ -165,25 +166,36 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
     })
 }
 
+/// Whether an insert of the model's documents may be a transaction of its own.
+fn may_be_taken_back(target: &Target) -> bool {
+    (target.plan()).is_some_and(|plan| copied(plan, target).is_some() || plan.derived.is_some())
+}
+
 /// Sends each document by itself, where all of them were taken back because of one; gives the result when some failed.
+/// What fails as a whole, as without a server, ends it: the rest fails likewise.
 async fn insert_each(mut draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteResult)>> {
     let documents = std::mem::take(&mut draft.operation.documents);
     let target = draft.target.clone();
     let mut whole = WriteResult::default();
+    let mut end = None;
     for (index, document) in documents.into_iter().enumerate() {
+        if let Some(error) = &end {
+            whole.errors.push((index, Error::clone(error)));
+            continue;
+        }
         let mut one = draft.clone();
         one.operation.documents.push(document);
-        let errors = match insert(one).await {
-            Ok(None) => {
-                whole.summary.inserted += 1;
-                continue;
+        match insert(one).await {
+            Ok(None) => whole.summary.inserted += 1,
+            Ok(Some((_, failed))) => {
+                let error = failed.errors.into_iter().next();
+                whole.errors.extend(error.map(|(_, error)| (index, error)));
             }
-            Ok(Some((_, failed))) => failed.errors.into_iter().map(|(_, error)| error).collect(),
-            Err(error) => vec![error],
-        };
-        whole
-            .errors
-            .extend(errors.into_iter().take(1).map(|error| (index, error)));
+            Err(error) => {
+                whole.errors.push((index, error.clone()));
+                end = Some(error);
+            }
+        }
     }
     Ok((!whole.errors.is_empty()).then_some((target, whole)))
 }
