@@ -4,6 +4,7 @@
 //! what is sent; `pipeline` sends it and says what came of it. A model that declares nothing has no plan, and its
 //! writes go straight to the database.
 
+mod again;
 mod checked_change;
 mod condition;
 mod copies;
@@ -18,6 +19,7 @@ mod hooks;
 mod insertion;
 mod kind;
 mod literal;
+mod newer;
 mod pattern;
 mod pipeline;
 mod place;

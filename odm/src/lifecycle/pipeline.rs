@@ -3,15 +3,16 @@
 //! Whatever is to see every change belongs between the stages and the database, where [`Batch::writes`] is what will
 //! be sent and the target's executor is the running transaction's: as the rules of references do in [`deletion`].
 
-use bson::{DateTime, RawBson, RawDocumentBuf};
+use bson::{DateTime, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
+use super::again::Again;
 use super::condition::{GUARD, NOT_STORED, existing_stage};
 use super::deletion;
 use super::document;
 use super::place::{Place, Tags};
 use super::plan::Plan;
-use super::ready::{After, Ready, copied, copies_mark, has_rules, run_hooks};
+use super::ready::{Ready, copied, copies_mark, has_rules, run_hooks};
 use super::scope::Settings;
 use super::stages::Terms;
 use super::versions::with_id;
@@ -115,46 +116,6 @@ async fn run(
     }
 }
 
-/// A changed document that is asked for, and changed once more by what follows the write: it is read behind that.
-struct Again {
-    projection: Option<RawDocumentBuf>,
-}
-
-impl Again {
-    /// Lets the operation give the `_id`, by which the document is found again.
-    fn of(carrier: &mut Operation, after: &After) -> Option<Again> {
-        let Operation::FindAndModify(find) = carrier else {
-            return None;
-        };
-        let follows =
-            after.underived.is_some() || (after.marked.as_ref()).is_some_and(|(copied, _)| copied.comes_back);
-        if !follows || !find.return_new {
-            return None;
-        }
-        let projection = find.projection.clone();
-        find.projection = projection
-            .as_deref()
-            .map(|projection| document::without(projection, "_id"))
-            .filter(|projection| !projection.is_empty());
-        Some(Again { projection })
-    }
-
-    async fn read(self, target: &Target, answer: Answer) -> Result<Answer> {
-        let Some(Some(id)) = answer.as_document().map(|found| found.get("_id").ok().flatten()) else {
-            return Ok(answer);
-        };
-        let filter = document::single(bson::cstr!("_id"), document::single(bson::cstr!("$eq"), id));
-        let operation = Operation::Find(backend::Find {
-            projection: self.projection,
-            limit: 1,
-            ..backend::Find::new(target.namespace().clone(), filter)
-        });
-        let cursor = target.execute(operation).await?.cursor()?;
-        let stored = cursor::first(target, "find", cursor, |document| Ok(document.to_owned())).await?;
-        Ok(answer.with_document(stored))
-    }
-}
-
 /// The writes that took effect. Of several that met no document nobody knows which.
 fn written(answer: &Answer, carrier: &Operation, asked: Vec<Write>) -> Vec<Write> {
     // An upsert that gives what there was before gives nothing where it inserted.
@@ -255,65 +216,6 @@ impl Sending<'_> {
         let answer = self.execute(operation, self.softly.contains(&true)).await?;
         let answer = self.with_newer(answer, batch, has_many).await?;
         self.understood(answer, several || is_open).await
-    }
-
-    /// Tells of the replacements in a batch that did not find their documents because these are of a later schema version.
-    async fn with_newer(&self, answer: Answer, batch: &Batch, has_many: bool) -> Result<Answer> {
-        let (Some(versions), Some(result)) = (self.plan.lifecycle.versions, answer.as_write()) else {
-            return Ok(answer);
-        };
-        if self.terms.len() < 2 || !self.terms.iter().any(|terms| terms.not_newer) {
-            return Ok(answer);
-        }
-        let summary = &result.summary;
-        let done = summary.matched + summary.deleted + summary.inserted;
-        let done = done + (result.upserted.len() + result.errors.len()) as u64;
-        let is_over = self.target.db().guard().is_some() && !result.errors.is_empty();
-        if is_over || (!has_many && done >= self.terms.len() as u64) {
-            return Ok(answer);
-        }
-        let mut result = result.clone();
-        let failed = result.errors.iter().map(|(index, _)| *index);
-        let end = match batch.is_ordered() {
-            true => failed.min().unwrap_or(self.terms.len()),
-            false => self.terms.len(),
-        };
-        // Without an `_id` a later document that matches says nothing of the one that was replaced.
-        let asked = self.terms.iter().enumerate().take(end).filter(|(index, terms)| {
-            terms.not_newer
-                && backend::id_of(&terms.filter).is_some()
-                && !result.errors.iter().any(|(failed, _)| failed == index)
-                && !result.upserted.iter().any(|(upserted, _)| upserted == index)
-        });
-        let asked: Vec<_> = asked.collect();
-        let mut ids = bson::RawArrayBuf::new();
-        for id in asked
-            .iter()
-            .filter_map(|(_, terms)| backend::id_of(&terms.filter))
-        {
-            ids.push(RawBson::from(id));
-        }
-        let among = document::single(bson::cstr!("$in"), ids);
-        let filter = document::narrowed(&document::single(bson::cstr!("_id"), among), &versions.newer())?;
-        // By its own collation each is asked by itself.
-        let is_one_search = asked.iter().all(|(_, terms)| terms.collation.is_none());
-        let plain = Terms::default();
-        // What was written was written, whether or not it can be told now what was not.
-        if asked.is_empty() || (is_one_search && !matches!(self.stored(&plain, &filter).await, Ok(Some(_)))) {
-            return Ok(answer);
-        }
-        let mut refused = Vec::new();
-        for (index, terms) in asked {
-            let filter = document::narrowed(&terms.filter, &versions.newer())?;
-            if let Ok(Some(newer)) = self.stored(terms, &filter).await
-                && let Some(error) = versions.refusal(&newer)
-            {
-                refused.push((index, self.target.explain(error, batch.carrier.name())));
-            }
-        }
-        result.errors.extend(refused);
-        result.errors.sort_by_key(|(index, _)| *index);
-        Ok(answer.with_write(result))
     }
 
     /// Makes an upsert that would insert an error of its own.
@@ -552,7 +454,11 @@ impl Sending<'_> {
     }
 
     /// A document that the filter matches, as a write of these terms compares.
-    async fn stored(&self, terms: &Terms, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+    pub(super) async fn stored(
+        &self,
+        terms: &Terms,
+        filter: &RawDocumentBuf,
+    ) -> Result<Option<RawDocumentBuf>> {
         let options = ReadOptions {
             collation: terms.collation.clone(),
             variables: self.variables.clone(),
