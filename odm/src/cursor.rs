@@ -11,7 +11,7 @@ use futures_core::future::BoxFuture;
 use crate::action::Draft;
 use crate::backend::{Batch, BatchCursor, Operation};
 use crate::collection::Target;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// How a stored document becomes a value.
 pub(crate) type Decode<T> = fn(&RawDocument) -> Result<T>;
@@ -110,11 +110,12 @@ impl<T> Cursor<T> {
 
     fn poll_document(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
         loop {
-            if let Some(document) = self.batch.as_ref().and_then(|batch| batch.get(self.position)) {
+            if let Some(batch) = self.batch.as_ref().filter(|batch| self.position < batch.len()) {
+                let value = document(&**batch, self.position).and_then(self.decode);
                 self.position += 1;
-                let value =
-                    (self.decode)(document).map_err(|error| self.target.explain(error, self.operation));
-                return Poll::Ready(Some(value));
+                return Poll::Ready(Some(
+                    value.map_err(|error| self.target.explain(error, self.operation)),
+                ));
             }
             self.batch = None;
             match ready!(self.poll_batch(ctx)) {
@@ -196,9 +197,8 @@ pub(crate) async fn collect<T>(
     while let Some(batch) = next_batch(target, operation, &mut *cursor).await? {
         all.reserve(batch.len());
         for index in 0..batch.len() {
-            let Some(document) = batch.get(index) else { break };
-            let value = decode(document).map_err(|error| target.explain(error, operation))?;
-            all.push(value);
+            let value = document(&*batch, index).and_then(decode);
+            all.push(value.map_err(|error| target.explain(error, operation))?);
         }
     }
     Ok(all)
@@ -212,12 +212,19 @@ pub(crate) async fn first<T>(
     decode: Decode<T>,
 ) -> Result<Option<T>> {
     while let Some(batch) = next_batch(target, operation, &mut *cursor).await? {
-        if let Some(document) = batch.get(0) {
-            let value = decode(document).map_err(|error| target.explain(error, operation));
-            return value.map(Some);
+        if !batch.is_empty() {
+            let value = document(&*batch, 0).and_then(decode);
+            return value.map(Some).map_err(|error| target.explain(error, operation));
         }
     }
     Ok(None)
+}
+
+/// A document that a batch is to have.
+fn document(batch: &dyn Batch, index: usize) -> Result<&RawDocument> {
+    batch
+        .get(index)
+        .ok_or_else(|| Error::new(ErrorKind::Corrupt, "malformed bson"))
 }
 
 pub(crate) async fn next_batch(
