@@ -5,9 +5,11 @@
 //! [`Pipeline::group`](crate::Pipeline::group) and buckets.
 
 pub use crate::query::expression::{
-    Expr, Gives, Number, NumberTerm, Term, TextTerm, Valued, cond, literal, switch,
+    DateTerm, Expr, Gives, Number, NumberTerm, Term, TextTerm, Valued, Zoned, cond, date, literal, now,
+    switch,
 };
 pub use crate::query::pipeline::{
     Accumulator, Assignment, AutoBuckets, Buckets, Facet, Facets, Fits, Grouping, Joining, add_to_set, avg,
     count, first, last, max, min, push, sum,
 };
+pub use crate::query::{TimeUnit, Weekday};

@@ -24,9 +24,11 @@ mod presence;
 mod push;
 mod sort;
 mod text;
+mod time_unit;
 mod traits;
 pub(crate) mod update;
 mod variant;
+mod weekday;
 
 pub use self::bits::Bits;
 pub use self::bson_type::BsonType;
@@ -39,8 +41,10 @@ pub use self::pipeline::Pipeline;
 pub use self::push::PushOptions;
 pub use self::sort::Sort;
 pub use self::text::TextSearch;
+pub use self::time_unit::TimeUnit;
 pub use self::traits::{Increment, Integer, Nullable};
 pub use self::update::{BuiltUpdate, Update};
+pub use self::weekday::Weekday;
 
 #[cfg(test)]
 mod tests;

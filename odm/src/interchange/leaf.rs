@@ -1,8 +1,12 @@
 //! One value, as a BSON type or as a text.
 
+use bson::RawBson;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::{Error, ErrorKind};
+use crate::expr::DateTerm;
 
 /// A type that is one value of BSON.
 pub(super) trait Leaf: Sized {
@@ -43,6 +47,15 @@ pub(super) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -
         },
     }
     .map_err(D::Error::custom)
+}
+
+/// A date as a constant of an expression.
+#[allow(dead_code, reason = "each feature has its own leaves")]
+pub(super) fn term<T: Leaf<Stored = bson::DateTime>>(date: &T) -> crate::Result<RawBson> {
+    match date.store() {
+        Ok(stored) => DateTerm::<()>::date(stored),
+        Err(message) => Err(Error::new(ErrorKind::Encode, message)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,6 +107,12 @@ macro_rules! dates {
         $crate::interchange::leaf::leaves!($type);
         impl $crate::Ordered for $type {}
         impl $crate::Date for $type {}
+
+        impl<R> $crate::expr::DateTerm<R> for $type {
+            fn date(self) -> $crate::Result<bson::RawBson> {
+                $crate::interchange::leaf::term(&self)
+            }
+        }
     )*};
 }
 

@@ -4,6 +4,7 @@ mod array;
 mod choice;
 mod comparison;
 mod date;
+mod date_term;
 mod encoding;
 mod number;
 mod text;
@@ -17,6 +18,8 @@ use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
 use serde::Serialize;
 
 pub use self::choice::{cond, switch};
+pub use self::date::{Zoned, date, now};
+pub use self::date_term::DateTerm;
 pub(crate) use self::encoding::Encoding;
 pub use self::number::{Number, NumberTerm};
 pub use self::text::TextTerm;
@@ -225,9 +228,9 @@ pub(super) fn call_all(
 }
 
 /// An operator of named arguments.
-pub(super) fn call_named<const N: usize>(
+pub(super) fn call_named(
     operator: &'static CStr,
-    arguments: [(&'static CStr, Result<RawBson>); N],
+    arguments: impl IntoIterator<Item = (&'static CStr, Result<RawBson>)>,
 ) -> Result<RawBson> {
     let mut document = RawDocumentBuf::new();
     for (name, value) in arguments {

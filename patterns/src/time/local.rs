@@ -46,7 +46,7 @@ impl<R, T: Date> LocalTime<R> for Field<R, T> {
 
 /// What the clock showed when something [`Happened`], in pipelines: each by its own offset.
 pub trait OwnOffset<R> {
-    /// The local time as a date as if the clock showed UTC: its `hour()`, `truncated("day")` and `format(..)` are local.
+    /// The local time as a date as if the clock showed UTC: its `hour()`, `truncated(TimeUnit::Day)` and `format(..)` are local.
     ///
     /// ```
     /// # use odm::{Db, Embedded, Model};

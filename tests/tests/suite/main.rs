@@ -206,6 +206,7 @@ mod pattern_interleavings;
 mod pattern_kinds;
 mod pipelines;
 mod pipelines_constants;
+mod pipelines_dates;
 mod pipelines_joins;
 mod queue_batches;
 mod queue_control;
