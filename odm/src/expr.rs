@@ -5,8 +5,8 @@
 //! [`Pipeline::group`](crate::Pipeline::group) and buckets.
 
 pub use crate::query::expression::{
-    DateTerm, Expr, Gives, Number, NumberTerm, Term, TextTerm, Valued, Zoned, cond, date, literal, now,
-    switch,
+    ArrayTerm, DateTerm, Expr, Gives, Number, NumberTerm, Term, TextTerm, Valued, Zoned, cond, date, literal,
+    now, switch,
 };
 pub use crate::query::pipeline::{
     Accumulator, Assignment, AutoBuckets, Buckets, Facet, Facets, Fits, Grouping, Joining, add_to_set, avg,

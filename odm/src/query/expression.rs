@@ -1,12 +1,14 @@
 //! What is computed of a document: values in pipelines and in conditions of `$expr`.
 
 mod array;
+mod array_term;
 mod choice;
 mod comparison;
 mod date;
 mod date_term;
 mod encoding;
 mod number;
+mod set;
 mod text;
 mod valued;
 
@@ -17,6 +19,7 @@ use bson::raw::{CStr, CString, cstr};
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
 use serde::Serialize;
 
+pub use self::array_term::ArrayTerm;
 pub use self::choice::{cond, switch};
 pub use self::date::{Zoned, date, now};
 pub use self::date_term::DateTerm;

@@ -205,6 +205,7 @@ mod pages_projected;
 mod pattern_interleavings;
 mod pattern_kinds;
 mod pipelines;
+mod pipelines_arrays;
 mod pipelines_constants;
 mod pipelines_dates;
 mod pipelines_joins;

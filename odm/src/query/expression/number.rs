@@ -143,6 +143,39 @@ where
         ))
     }
 
+    /// Cut off behind so many places behind the point, towards zero; negative places cut off tens.
+    pub fn trunc(self, places: i32) -> Expr<R, Number> {
+        Expr::new(call_all(
+            cstr!("$trunc"),
+            [self.value, Ok(constant(RawBson::Int32(places)))],
+        ))
+    }
+
+    /// e to the power of it.
+    pub fn exp(self) -> Expr<R, Number> {
+        self.unary(cstr!("$exp"))
+    }
+
+    /// The natural logarithm; what is not positive is an error of the server.
+    pub fn ln(self) -> Expr<R, Number> {
+        self.unary(cstr!("$ln"))
+    }
+
+    /// The logarithm to a base; what is not positive, and a base that is not or is 1, are an error of the server.
+    pub fn log(self, base: impl NumberTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$log"), [self.value, base.number()]))
+    }
+
+    /// The lesser of the two; the one that is there where the other is null or missing.
+    pub fn min_with(self, other: impl NumberTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$min"), [self.value, other.number()]))
+    }
+
+    /// The greater of the two; the one that is there where the other is null or missing.
+    pub fn max_with(self, other: impl NumberTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$max"), [self.value, other.number()]))
+    }
+
     /// As an `i32`, towards zero; an error of the server where it does not fit, null of null.
     pub fn to_i32(self) -> Expr<R, i32> {
         Expr::new(self.value.map(|value| call(cstr!("$toInt"), value)))

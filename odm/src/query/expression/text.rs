@@ -90,6 +90,28 @@ impl<R, T: Text> Expr<R, T> {
         Expr::new(call_named(cstr!("$trim"), [(cstr!("input"), self.value)]))
     }
 
+    /// This text with the other in the place of each part that is found, from left to right; null where one of the texts is
+    /// null or missing.
+    pub fn replaced(self, found: impl TextTerm<R>, other: impl TextTerm<R>) -> Expr<R, String> {
+        self.replace(cstr!("$replaceAll"), found, other)
+    }
+
+    /// The same for the first part alone that is found.
+    pub fn replaced_once(self, found: impl TextTerm<R>, other: impl TextTerm<R>) -> Expr<R, String> {
+        self.replace(cstr!("$replaceOne"), found, other)
+    }
+
+    /// Where the other text is found first, counted in characters from 0; -1 where it is not, null where this is null or
+    /// missing.
+    pub fn position_of(self, other: impl TextTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$indexOfCP"), [self.value, other.text()]))
+    }
+
+    /// Whether it begins with the other text. Null does not.
+    pub fn starts_with(self, other: impl TextTerm<R>) -> Expr<R, bool> {
+        self.position_of(other).equals(0)
+    }
+
     /// The parts between the separators.
     pub fn split(self, separator: impl TextTerm<R>) -> Expr<R, Vec<String>> {
         Expr::new(call_all(cstr!("$split"), [self.value, separator.text()]))
@@ -101,6 +123,22 @@ impl<R, T: Text> Expr<R, T> {
         Expr::new(call_named(
             cstr!("$regexMatch"),
             [(cstr!("input"), self.value), (cstr!("regex"), pattern)],
+        ))
+    }
+
+    fn replace(
+        self,
+        operator: &'static CStr,
+        found: impl TextTerm<R>,
+        other: impl TextTerm<R>,
+    ) -> Expr<R, String> {
+        Expr::new(call_named(
+            operator,
+            [
+                (cstr!("input"), self.value),
+                (cstr!("find"), found.text()),
+                (cstr!("replacement"), other.text()),
+            ],
         ))
     }
 
