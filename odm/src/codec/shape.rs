@@ -97,25 +97,44 @@ fn name(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
 /// Where the name that starts these bytes has its NUL: names are short, so eight bytes are looked at in one step.
 #[inline]
 pub(super) fn name_end(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // Most end in the first step.
+    if let Some(first) = bytes.first_chunk()
+        && let Some(end) = nul_in(*first)
+    {
+        return Some(end);
+    }
     let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The lowest high bit that is left is that of the first NUL.
-        let nul = word.wrapping_sub(ONES) & !word & HIGHS;
-        if nul != 0 {
-            return Some(at * 8 + nul.trailing_zeros() as usize / 8);
+    for (at, word) in words.iter().enumerate().skip(1) {
+        if let Some(end) = nul_in(*word) {
+            return Some(at * 8 + end);
         }
     }
     let end = rest.iter().position(|&byte| byte == 0)?;
     Some(words.len() * 8 + end)
 }
 
+/// Where the first NUL is.
+#[inline]
+fn nul_in(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(word);
+    // The lowest high bit that is left is that of the first NUL.
+    let nul = word.wrapping_sub(ONES) & !word & HIGHS;
+    (nul != 0).then(|| nul.trailing_zeros() as usize / 8)
+}
+
 /// The size of the value that starts these bytes; `None` when it has none, or ends after them.
 #[inline]
 pub(super) fn value_size(kind: u8, bytes: &[u8]) -> Option<usize> {
-    size(bytes, kind, 0, bytes.len()).filter(|size| *size <= bytes.len())
+    let size = match kind {
+        // What most values are, at once.
+        0x02 => length(bytes, 0)?.checked_add(4)?,
+        0x10 => 4,
+        0x01 | 0x09 | 0x12 => 8,
+        _ => size(bytes, kind, 0, bytes.len())?,
+    };
+    (size <= bytes.len()).then_some(size)
 }
 
 #[inline]
