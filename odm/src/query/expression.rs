@@ -209,6 +209,22 @@ fn no_any() -> Error {
     )
 }
 
+/// Makes fields and expressions of some types terms of a kind.
+macro_rules! terms {
+    ($term:ident $method:ident $bound:ident) => {
+        super::terms! { $term $method $bound: super::Expr<R, T>, &super::Expr<R, T>, $crate::Field<R, T>, &$crate::Field<R, T> }
+    };
+    ($term:ident $method:ident $bound:ident: $($type:ty),*) => {$(
+        impl<R, T: $bound> $term<R> for $type {
+            fn $method(self) -> $crate::Result<bson::RawBson> {
+                super::Valued::expression(self).into_value()
+            }
+        }
+    )*};
+}
+
+use terms;
+
 /// A value that is never taken for an expression.
 pub(in crate::query) fn constant(value: RawBson) -> RawBson {
     call(cstr!("$literal"), value)

@@ -2,9 +2,9 @@
 
 use bson::RawBson;
 
-use super::{Expr, constant};
+use super::constant;
 use crate::error::Result;
-use crate::model::{Date, Field};
+use crate::model::Date;
 
 /// A date in an expression over `R`: a field or expression that is stored as a date, or a constant: a
 /// [`bson::DateTime`], or a date of `chrono`, `jiff` or `time` with that feature.
@@ -19,29 +19,7 @@ pub trait DateTerm<R> {
     fn date(self) -> Result<RawBson>;
 }
 
-impl<R, T: Date> DateTerm<R> for Expr<R, T> {
-    fn date(self) -> Result<RawBson> {
-        self.value
-    }
-}
-
-impl<R, T: Date> DateTerm<R> for &Expr<R, T> {
-    fn date(self) -> Result<RawBson> {
-        self.value.clone()
-    }
-}
-
-impl<R, T: Date> DateTerm<R> for Field<R, T> {
-    fn date(self) -> Result<RawBson> {
-        self.value().value
-    }
-}
-
-impl<R, T: Date> DateTerm<R> for &Field<R, T> {
-    fn date(self) -> Result<RawBson> {
-        self.value().value
-    }
-}
+super::terms!(DateTerm date Date);
 
 impl<R> DateTerm<R> for bson::DateTime {
     fn date(self) -> Result<RawBson> {

@@ -5,7 +5,7 @@ use bson::raw::{CStr, cstr};
 
 use super::{Expr, Number, call, call_all, call_named, constant};
 use crate::error::Result;
-use crate::model::{Field, Text};
+use crate::model::Text;
 
 /// A text in an expression over `R`: a field or expression that is stored as a string, or a constant.
 #[diagnostic::on_unimplemented(
@@ -19,29 +19,7 @@ pub trait TextTerm<R> {
     fn text(self) -> Result<RawBson>;
 }
 
-impl<R, T: Text> TextTerm<R> for Expr<R, T> {
-    fn text(self) -> Result<RawBson> {
-        self.value
-    }
-}
-
-impl<R, T: Text> TextTerm<R> for &Expr<R, T> {
-    fn text(self) -> Result<RawBson> {
-        self.value.clone()
-    }
-}
-
-impl<R, T: Text> TextTerm<R> for Field<R, T> {
-    fn text(self) -> Result<RawBson> {
-        self.value().value
-    }
-}
-
-impl<R, T: Text> TextTerm<R> for &Field<R, T> {
-    fn text(self) -> Result<RawBson> {
-        self.value().value
-    }
-}
+super::terms!(TextTerm text Text);
 
 impl<R> TextTerm<R> for &str {
     fn text(self) -> Result<RawBson> {
