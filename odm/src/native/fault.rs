@@ -224,6 +224,12 @@ impl Fault {
         self.while_running(what)
     }
 
+    /// The same fault by another code.
+    pub(crate) fn coded(mut self, code: i32) -> Fault {
+        self.0.code = code;
+        self
+    }
+
     /// The same fault with a label.
     pub(crate) fn labelled(mut self, label: &'static str) -> Fault {
         if !self.0.labels.contains(&label) {

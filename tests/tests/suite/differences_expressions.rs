@@ -24,6 +24,7 @@ crate::on_every_backend! {
     names_of_fields_are_not_computed,
     constants_of_texts_of_dates_are_computed_in_order,
     what_runs_no_map_reduce_is_told_when_it_runs,
+    subsets_of_constants_fail_differently_in_queries,
 }
 
 /// What the expression gives of the document, or the code of the refusal.
@@ -402,4 +403,27 @@ async fn what_runs_no_map_reduce_is_told_when_it_runs(db: &Db) {
     assert!(aggregate(db, "c", vec![project]).await.is_empty());
     document(db).await;
     assert_eq!(given(db, "$$IS_MR").await, Err(51144));
+}
+
+async fn subsets_of_constants_fail_differently_in_queries(db: &Db) {
+    document(db).await;
+    let subset = |set: Bson| doc! { "$setIsSubset": ["$one", set] };
+    for (set, in_stage) in [(bson!([1]), 17310), (bson!("$arr"), 17046)] {
+        let filter = doc! { "$expr": subset(set.clone()) };
+        let matching = doc! { "$match": filter.clone() };
+        for command in [
+            doc! { "find": "c", "filter": filter.clone() },
+            doc! { "count": "c", "query": filter.clone() },
+            doc! { "distinct": "c", "key": "s", "query": filter.clone() },
+            doc! { "aggregate": "c", "pipeline": [matching.clone()], "cursor": {} },
+            doc! { "findAndModify": "c", "query": filter.clone(), "remove": true },
+        ] {
+            assert_eq!(code(db, command.clone()).await, 17046, "{command}");
+        }
+        for stage in [matching, doc! { "$project": { "r": subset(set.clone()) } }] {
+            let pipeline = vec![doc! { "$limit": 1 }, stage];
+            let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} };
+            assert_eq!(code(db, command.clone()).await, in_stage, "{command}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::super::catalog::Collection;
 use super::super::document::Doc;
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result};
 use super::super::plan::Plan;
 use super::super::storage::Read;
 use super::batch::is_fatal;
@@ -28,8 +28,21 @@ pub(crate) fn test(query: &Query, plan: &Plan, document: &[u8]) -> Result<bool> 
         (None, Some(asked)) => asked,
         (None, None) => &query.matcher,
     };
-    Ok(plan.exact || matcher.matches(Doc::Raw(document))?)
+    Ok(plan.exact || matcher.matches(Doc::Raw(document)).map_err(as_in_a_query)?)
 }
+
+/// The fault of a filter's expression, as a query words it: the server asks expressions there as they were before it had
+/// one that looks for a constant set.
+#[cold]
+fn as_in_a_query(fault: Fault) -> Fault {
+    match fault.code() {
+        NO_SUBSET_OF_CONSTANT => fault.coded(NO_SUBSET),
+        _ => fault,
+    }
+}
+
+const NO_SUBSET: i32 = 17046;
+const NO_SUBSET_OF_CONSTANT: i32 = 17310;
 
 /// How many documents to find.
 #[derive(Clone, Copy, Debug)]
