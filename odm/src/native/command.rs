@@ -25,6 +25,7 @@ mod reply;
 mod server;
 mod shape;
 mod transaction;
+mod validate;
 mod write;
 
 use std::time::Duration;
@@ -225,7 +226,7 @@ const COMMANDS: &[(&[&str], Parse)] = &[
     (&["dataSize", "datasize"], data_size::measure),
     (&["dbStats", "dbstats"], server::database_statistics),
     (&["compact"], server::compact),
-    (&["validate"], server::validate),
+    (&["validate"], validate::validate),
     (&["reIndex"], server::rebuild_indexes),
     (&["listDatabases"], server::list_databases),
     (&["validateDBMetadata"], api::validate),

@@ -369,7 +369,7 @@ impl IndexDefinition {
             value,
             collated: None,
         };
-        let Some(collation) = self.collation.spec() else {
+        let Some(collation) = self.collation.spec().filter(|_| !self.clustered) else {
             let message = format!(
                 "E11000 duplicate key error collection: {collection}{index} dup key: {}",
                 Doc::Raw(&key.value)

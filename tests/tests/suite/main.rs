@@ -116,6 +116,7 @@ mod differences_results;
 mod differences_schema_filters;
 mod differences_schemas;
 mod differences_seeds;
+mod differences_sequences;
 mod differences_series;
 mod differences_series_indexes;
 mod differences_stages;

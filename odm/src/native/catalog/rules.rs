@@ -95,8 +95,7 @@ impl Rules {
         let collation = Collation::of_options(options)?;
         let validator = match (options.get("validator"), warns_or_is_off(options)) {
             (Some(Value::Document(filter)), false) => {
-                let moderate =
-                    options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate");
+                let moderate = says(options, "validationLevel", "moderate");
                 Some(Arc::new(Validator::stored(filter, &collation, moderate)))
             }
             _ => None,
@@ -146,8 +145,23 @@ impl Rules {
 
 /// A validator that refuses nothing: the server would only write its log.
 fn warns_or_is_off(options: Doc<'_>) -> bool {
-    let says = |name: &str, value: &str| options.get(name).and_then(|own| own.as_str()) == Some(value);
-    says("validationLevel", "off") || says("validationAction", "warn")
+    says(options, "validationLevel", "off") || says(options, "validationAction", "warn")
+}
+
+fn says(options: Doc<'_>, name: &str, value: &str) -> bool {
+    options.get(name).and_then(|own| own.as_str()) == Some(value)
+}
+
+/// The validator that these options have the server warn by alone.
+pub(crate) fn warned(options: Doc<'_>, collation: &Collation) -> Option<Validator> {
+    match options.get("validator") {
+        Some(Value::Document(filter))
+            if warns_or_is_off(options) && !says(options, "validationLevel", "off") =>
+        {
+            Some(Validator::stored(filter, collation, false))
+        }
+        _ => None,
+    }
 }
 
 /// Checks what has a wrong form before what does not go together.

@@ -153,7 +153,8 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
             ns,
             rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),
             batch_size: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
-            single,
+            // Nor does it keep anything open.
+            single: single || listing,
             listing,
         })
     })))

@@ -1,13 +1,11 @@
 //! What says of the server, its databases and collections as a whole.
 
-use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
+use super::super::document::{MAX_DOCUMENT_BYTES, Owned, Value};
 use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::{ALL, format};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Fields, Shape, Type, truth};
 use super::{Call, Job};
@@ -35,19 +33,6 @@ static COLLECTION_STATISTICS: Shape = Shape {
 static DATABASE_STATISTICS: Shape = Shape {
     name: "dbStats",
     fields: &[("scale", Type::Any), ("freeStorage", Type::Any)],
-    required: &[],
-};
-
-static VALIDATE: Shape = Shape {
-    name: "validate",
-    fields: &[
-        ("full", Type::Any),
-        ("repair", Type::Any),
-        ("metadata", Type::Any),
-        ("checkBSONConformance", Type::Any),
-        ("background", Type::Any),
-        ("enforceFastCount", Type::Any),
-    ],
     required: &[],
 };
 
@@ -276,105 +261,5 @@ pub(super) fn rebuild_indexes(call: &Call<'_>) -> Result<Job> {
                 "reIndex is only allowed on a standalone mongod instance. Cannot reIndex '{namespace}' while replication is active"
             ),
         ))
-    })))
-}
-
-/// Reads every document and every key; the engine's own check goes deeper.
-pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
-    let fields = VALIDATE.loose_command(call.doc)?;
-    let namespace = call.namespace()?;
-    if fields.get("repair").is_some_and(|repair| truth(&repair)) {
-        return Err(Fault::unsupported(
-            "the command does not repair, the engine's own repair does",
-        ));
-    }
-    let says = |name: &str| fields.get(name).is_some_and(|value| truth(&value));
-    let metadata = says("metadata");
-    let refused = |what: &str| {
-        Err(Fault::new(
-            code::INVALID_OPTIONS,
-            format!("Running the validate command with {what} is not supported"),
-        ))
-    };
-    for other in ["full", "enforceFastCount"] {
-        if says("background") && says(other) {
-            return refused(&format!("both {{ background: true }} and {{ {other}: true }}"));
-        }
-        if metadata && says(other) {
-            return refused(&format!("both {{ metadata: true }} and {{ {other}: true }}"));
-        }
-    }
-    if metadata && says("background") {
-        return refused("both { metadata: true } and { background: true }");
-    }
-    Ok(Job::Read(Box::new(move |read| {
-        if view::view_of(read.catalog(), &namespace).is_some() {
-            return Err(Fault::new(
-                code::COMMAND_NOT_SUPPORTED_ON_VIEW,
-                "Cannot validate a view",
-            ));
-        }
-        let found = read
-            .catalog()
-            .collection(&namespace.database, &namespace.collection);
-        let Some(collection) = found else {
-            return Err(Fault::new(
-                code::NAMESPACE_NOT_FOUND,
-                format!("Collection '{namespace}' does not exist to validate."),
-            ));
-        };
-        let (mut documents, mut strangers, records) = (0, 0, collection.records);
-        let validator = collection.rules.validator.as_ref();
-        let mut look = |key: &[u8], stored: &[u8]| {
-            documents += 1;
-            let document = Doc::Raw(format::unseal(records, key, stored)?);
-            if let Some(validator) = validator
-                && !validator.accepts(document)?
-            {
-                strangers += 1;
-            }
-            Ok(ControlFlow::Continue(()))
-        };
-        if !metadata {
-            read.scan(records, ALL, false, &mut look)?;
-        }
-        if view::list::is_list_of(collection) {
-            documents = view::list::documents(read.catalog(), &namespace.database).len() as u64;
-        }
-        let (mut keys, mut details) = (Reply::new(), Reply::new());
-        let indexes = collection.indexes.iter();
-        let indexes: Vec<_> = indexes.filter(|index| !index.definition.clustered).collect();
-        for index in &indexes {
-            let (name, mut number) = (&index.definition.name, 0);
-            read.scan(index.tree, ALL, false, &mut |_, _| {
-                number += 1;
-                Ok(ControlFlow::Continue(()))
-            })?;
-            if view::list::is_list_of(collection) {
-                number = documents;
-            }
-            keys = keys.with(name, count(number));
-            details = details.with(name, Reply::new().with("valid", Owned::Bool(true)).inner());
-        }
-        let none = || Owned::Array(Vec::new());
-        let mut reply = Reply::new().with("ns", text(namespace.to_string()));
-        if !metadata {
-            reply = reply
-                .with("nInvalidDocuments", count(0))
-                .with("nNonCompliantDocuments", count(strangers))
-                .with("nrecords", count(documents))
-                .with("nIndexes", count(indexes.len() as u64))
-                .with("keysPerIndex", keys.inner())
-                .with("indexDetails", details.inner());
-        }
-        Ok(reply
-            .with("valid", Owned::Bool(true))
-            .with("repaired", Owned::Bool(false))
-            .with("warnings", none())
-            .with("errors", none())
-            .with("extraIndexEntries", none())
-            .with("missingIndexEntries", none())
-            .with("corruptRecords", none())
-            .done())
     })))
 }

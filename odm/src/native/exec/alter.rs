@@ -1,7 +1,7 @@
 //! Changing a collection as a whole: its options, its indexes' options, its name.
 
 use super::super::catalog::rules::{self, number, unknown, wrong_type};
-use super::super::catalog::{Catalog, Collection};
+use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value, equal};
@@ -30,7 +30,14 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         return Err(invalid(format!("dry run mode requires {what}")));
     }
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
-        return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"));
+        return Err(match (asks_unique(changes), dry_run) {
+            (false, _) => Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"),
+            (true, false) => Fault::new(
+                code::NAMESPACE_NOT_FOUND,
+                format!("ns does not exist for unique index conversion: {ns}"),
+            ),
+            (true, true) => invalid("option not supported on a view: index".to_owned()),
+        });
     };
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let is_view = collection.rules.view.is_some();
@@ -277,16 +284,7 @@ pub(super) fn modify_index(
         }
         (Some(_), Some(_)) => return Err(invalid("Cannot specify both key pattern and name.".to_owned())),
         (Some(name), None) => collection.index(name).ok_or_else(|| name.to_owned()),
-        (None, Some(keys)) => collection
-            .indexes
-            .iter()
-            .find(|entry| {
-                equal(
-                    &Value::Document(entry.definition.key_pattern()),
-                    &Value::Document(keys),
-                )
-            })
-            .ok_or_else(|| keys.to_string()),
+        (None, Some(keys)) => only_by(collection, keys)?.ok_or_else(|| keys.to_string()),
     };
     let entry = entry.map_err(|shown| {
         Fault::new(
@@ -524,4 +522,32 @@ pub(crate) fn refuse_in_transaction(write: &dyn Write, command: &str) -> Result<
 
 fn invalid(message: String) -> Fault {
     Fault::new(code::INVALID_OPTIONS, message)
+}
+
+/// The index of these keys.
+///
+/// # Errors
+/// Code 181 when there are several.
+fn only_by<'a>(collection: &'a Collection, keys: Doc<'_>) -> Result<Option<&'a IndexEntry>> {
+    let mut found = collection.indexes.iter().filter(|entry| {
+        equal(
+            &Value::Document(entry.definition.key_pattern()),
+            &Value::Document(keys),
+        )
+    });
+    let (Some(first), second) = (found.next(), found.next()) else {
+        return Ok(None);
+    };
+    let Some(second) = second else {
+        return Ok(Some(first));
+    };
+    Err(Fault::new(
+        181,
+        format!(
+            "index keyPattern {keys} matches {} indexes, must use index name. Conflicting indexes:{}, {}",
+            found.count() + 2,
+            first.definition.shown(),
+            second.definition.shown()
+        ),
+    ))
 }

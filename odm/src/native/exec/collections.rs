@@ -3,6 +3,7 @@
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::{self, Rules};
 use super::super::collation::Collation;
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
@@ -20,6 +21,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     let (options, version) = match options {
         Some(given) => {
             if given.get("viewOn").is_some_and(|on| on.as_str() != Some("")) {
+                refuse_taken(write.catalog(), ns, given)?;
                 view::check_output(given, &ns.database)?;
             }
             let options = rules::normalize(given, &ns.to_string())?;
@@ -66,6 +68,36 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         view::list::ensure(write, &ns.database)?;
     }
     create_stored(write, ns, &options, version)
+}
+
+/// Refuses a view whose name is taken, before it is looked at what it would be of.
+///
+/// # Errors
+/// Those of its other options; code 48.
+fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()> {
+    let Some(existing) = catalog.collection(&ns.database, &ns.collection) else {
+        return Ok(());
+    };
+    let mut others = fields_of(given);
+    for (name, value) in &mut others {
+        match (name.as_str(), value.as_value()) {
+            ("viewOn", Value::String(_)) => *value = Owned::String("c".to_owned()),
+            ("pipeline", Value::Array(stages))
+                if stages.values().all(|stage| matches!(stage, Value::Document(_))) =>
+            {
+                *value = Owned::Array(Vec::new());
+            }
+            _ => {}
+        }
+    }
+    rules::normalize(Doc::Fields(&others), &ns.to_string())?;
+    Err(Fault::new(
+        code::NAMESPACE_EXISTS,
+        match &existing.rules.view {
+            Some(_) => "Namespace already exists".to_owned(),
+            None => format!("Cannot create collection {ns} - collection already exists."),
+        },
+    ))
 }
 
 /// Creates a collection of options that are those of another but for its bounds: it may be clustered, which `create`

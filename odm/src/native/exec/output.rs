@@ -169,12 +169,13 @@ fn with_id(row: &[u8]) -> Vec<u8> {
 }
 
 /// The document with its fields sorted; `_id` stays first.
-fn in_order_of_names(document: &[u8]) -> Vec<u8> {
+fn in_order_of_names(document: &[u8], is_first: impl Fn(&str) -> bool) -> Vec<u8> {
     let mut fields: Vec<(String, Owned)> = Doc::Raw(document)
         .elements()
         .map(|element| (element.name_str().to_owned(), element.value().into()))
         .collect();
-    fields.sort_by(|(a, _), (b, _)| (a != "_id", a).cmp(&(b != "_id", b)));
+    let place = |name: &str| (name != "_id", !is_first(name));
+    fields.sort_by(|(a, _), (b, _)| (place(a), a).cmp(&(place(b), b)));
     Doc::Fields(&fields).to_bytes()
 }
 
@@ -359,9 +360,12 @@ impl Merge {
                 )),
                 NotMatched::Insert => {
                     let collection = batch::unvalidated(open(write, &self.into)?, unvalidated);
-                    // The server inserts what is not to be changed as `$setOnInsert` does, and what is merged as `$set`.
+                    // The server inserts what is not to be changed as `$setOnInsert` does, and what is merged as `$set`:
+                    // behind what it looked for.
                     let new = match self.matched {
-                        Matched::KeepExisting | Matched::Merge => in_order_of_names(&new),
+                        Matched::KeepExisting | Matched::Merge => {
+                            in_order_of_names(&new, |name| self.on.iter().any(|on| root_of(on) == name))
+                        }
                         _ => new,
                     };
                     let document = prepare_insert(Doc::Raw(&new), now)?;
@@ -395,7 +399,7 @@ impl Merge {
             }
             Matched::Merge => {
                 let mut fields = fields_of(old);
-                for (name, value) in fields_of(Doc::Raw(&in_order_of_names(row))) {
+                for (name, value) in fields_of(Doc::Raw(&in_order_of_names(row, |_| false))) {
                     match fields.iter_mut().find(|(own, _)| *own == name) {
                         Some((_, own)) => *own = value,
                         None => fields.push((name, value)),
@@ -486,6 +490,11 @@ impl Merge {
     }
 }
 
+/// The field at the beginning of a path.
+fn root_of(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path)
+}
+
 fn array_in(field: &str) -> Fault {
     Fault::new(
         51185,
@@ -493,15 +502,14 @@ fn array_in(field: &str) -> Fault {
     )
 }
 
-/// The document with the old one's `_id` where it has lost its own.
+/// The document with its `_id` first, or the old one's where it has lost its own.
 fn with_id_first(doc: Doc<'_>, old: Doc<'_>) -> Vec<u8> {
-    if doc.get("_id").is_some() {
+    let Some(id) = doc.get("_id").or_else(|| old.get("_id")) else {
         return doc.to_bytes();
-    }
+    };
     let mut fields = fields_of(doc);
-    if let Some(id) = old.get("_id") {
-        fields.insert(0, ("_id".to_owned(), id.into()));
-    }
+    fields.retain(|(name, _)| name != "_id");
+    fields.insert(0, ("_id".to_owned(), id.into()));
     Doc::Fields(&fields).to_bytes()
 }
 

@@ -300,7 +300,7 @@ impl Group {
                 is_early: self.is_early,
                 ..scope(Doc::Raw(document), context)
             };
-            let id = self.by.id(&scope)?;
+            let id = self.by.id(&scope, self.is_early)?;
             let at = self.group_of(gathered, id, context)?;
             let Gathered { groups, held, .. } = gathered;
             for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
@@ -391,7 +391,8 @@ impl By {
         }
     }
 
-    fn id<'a>(&'a self, scope: &'a super::Scope<'a>) -> Result<Answer<'a>> {
+    /// `is_early`: of an early group.
+    fn id<'a>(&'a self, scope: &'a super::Scope<'a>, is_early: bool) -> Result<Answer<'a>> {
         match self {
             By::Value(value) => value.answer(scope),
             By::Field(name, value) => {
@@ -413,7 +414,7 @@ impl By {
                 let default = default.as_ref().map(|value| Answer::Borrowed(value.as_value()));
                 default.ok_or_else(|| {
                     Fault::new(
-                        4934200,
+                        if is_early { 4_934_200 } else { 40_066 },
                         "$switch could not find a matching branch for an input, and no default was specified.",
                     )
                 })

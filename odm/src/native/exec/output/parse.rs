@@ -105,6 +105,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
                     stages = None;
                 }
             },
+            "whenNotMatched" if matches!(value, Value::Null | Value::Undefined) => {}
             "whenNotMatched" => {
                 merge.not_matched = match value.as_str() {
                     Some("insert") => NotMatched::Insert,

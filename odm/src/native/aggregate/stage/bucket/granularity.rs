@@ -84,8 +84,8 @@ impl Granularity {
 
     /// The least member above the value; zero stays zero.
     pub(super) fn up(&self, value: &Owned) -> Result<Owned> {
-        if compare(&value.as_value(), &Value::Int32(0)).is_eq() {
-            return Ok(value.clone());
+        if let Some(end) = self.at_an_end(value) {
+            return Ok(end);
         }
         match self {
             Granularity::PowersOfTwo => Ok(power_of_two(value, |exponent| exponent.floor() + 1.0)),
@@ -111,10 +111,23 @@ impl Granularity {
         }
     }
 
+    /// What zero and infinity become, either way.
+    fn at_an_end(&self, value: &Owned) -> Option<Owned> {
+        let is = |end: Value<'_>| compare(&value.as_value(), &end).is_eq();
+        match (self, is(Value::Double(f64::INFINITY))) {
+            // On the server its logarithm is none.
+            (Granularity::PowersOfTwo, true) => Some(match value {
+                Owned::Decimal128(_) => Owned::Decimal128([0; 16]),
+                _ => Owned::Double(0.0),
+            }),
+            (_, is_infinite) => (is_infinite || is(Value::Int32(0))).then(|| value.clone()),
+        }
+    }
+
     /// The greatest member below the value; zero stays zero.
     pub(super) fn down(&self, value: &Owned) -> Result<Owned> {
-        if compare(&value.as_value(), &Value::Int32(0)).is_eq() {
-            return Ok(value.clone());
+        if let Some(end) = self.at_an_end(value) {
+            return Ok(end);
         }
         match self {
             Granularity::PowersOfTwo => Ok(power_of_two(value, |exponent| exponent.ceil() - 1.0)),
@@ -224,13 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_above_infinity_are_not_looked_for() {
+    fn infinity_stays_what_it_is() {
         let granularity = Granularity::parse("E24").unwrap();
         for infinity in [
             Owned::Double(f64::INFINITY),
             Owned::Decimal128(as_decimal(&Value::Double(f64::INFINITY)).unwrap().to_bytes()),
         ] {
-            assert_eq!(granularity.up(&infinity).unwrap_err().code(), code::BAD_VALUE);
+            for end in [granularity.up(&infinity), granularity.down(&infinity)] {
+                assert!(compare(&end.unwrap().as_value(), &infinity.as_value()).is_eq());
+            }
         }
         let above = granularity.up(&Owned::Double(f64::MAX)).unwrap();
         assert!(compare(&above.as_value(), &Value::Double(f64::MAX)).is_gt());

@@ -140,7 +140,11 @@ pub(super) fn filled(values: &[Option<Owned>], partition: &Partition<'_>) -> Res
                 };
                 let way = difference(&x, &x1)?;
                 let step = product(&way.as_value(), &slope.as_value())?;
-                *slot = Some(sum(&from.as_value(), &step.as_value())?);
+                *slot = Some(match (&step, from) {
+                    // Of a double and a long the server adds the doubles here.
+                    (Owned::Double(step), Owned::Int64(from)) => Owned::Double(*from as f64 + step),
+                    _ => sum(&from.as_value(), &step.as_value())?,
+                });
             }
         }
         check_value(&value)?;
