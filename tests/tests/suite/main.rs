@@ -76,6 +76,8 @@ mod consistency_shared_keys;
 mod consistency_two_way;
 mod consistency_verify;
 mod conversions;
+mod copy_database;
+mod copy_database_resumed;
 mod counter;
 mod counter_faults;
 mod counter_interleavings;
