@@ -1,14 +1,15 @@
 //! Copies that did not come to their end, and are gone on with.
 
-use bson::{DateTime, RawDocumentBuf, doc};
+use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
-use odm_tests::raw::{RawCollection, raw};
+use odm_tests::raw::raw;
 
-use super::copy_database::{beside, contents, memory, same, stored};
+use super::copy_database_contents::{beside, contents, insert, memory, same, stored};
 
 crate::on_every_backend! {
     a_crash_at_any_write_is_resumed,
+    a_crash_on_the_way_into_empty_collections_is_resumed,
     a_finished_copy_is_left_alone,
     a_source_that_grew_is_gone_on_with,
     a_source_that_changed_is_a_conflict,
@@ -16,11 +17,6 @@ crate::on_every_backend! {
 }
 
 const FAR: i64 = 1_000_000_000;
-
-async fn insert(db: &Db, name: &str, documents: Vec<RawDocumentBuf>) {
-    let result = RawCollection::new(db, name).insert_raw(documents).await.unwrap();
-    assert!(result.errors.is_empty(), "{:?}", result.errors);
-}
 
 /// Little of each kind.
 async fn fill(db: &Db) {
@@ -42,20 +38,10 @@ async fn fill(db: &Db) {
         .update_one(doc! { "_id": 4 }, doc! { "$set": { "ts": empty } })
         .await
         .unwrap();
-    plain
-        .create_indexes()
-        .index_raw(doc! { "key": { "at": 1 }, "name": "goes", "expireAfterSeconds": FAR })
-        .index_raw(doc! { "key": { "at": 1, "_id": 1 }, "name": "unique", "unique": true })
-        .await
-        .unwrap();
+    index_plain(db).await;
     db.create_collection("ring").capped(1024).await.unwrap();
     insert(db, "ring", [3, 1, 2].map(|id| raw(&doc! { "_id": id })).to_vec()).await;
-    let series = doc! { "timeField": "t", "metaField": "m" };
-    db.create_collection("series")
-        .option("timeseries", series)
-        .option("expireAfterSeconds", FAR)
-        .await
-        .unwrap();
+    create_series(db).await;
     // Some of them twice.
     let measured = |n: i64| doc! { "b": 1, "m": n % 2, "t": DateTime::from_millis(now + n / 4), "a": n / 3 };
     let measured: Vec<_> = (0..9).chain(0..3).map(measured).collect();
@@ -66,6 +52,28 @@ async fn fill(db: &Db) {
         .view_on("plain", [doc! { "$match": { "_id": 1 } }])
         .await
         .unwrap();
+}
+
+async fn index_plain(db: &Db) {
+    db.raw_collection("plain")
+        .create_indexes()
+        .index_raw(doc! { "key": { "at": 1 }, "name": "goes", "expireAfterSeconds": FAR })
+        .index_raw(doc! { "key": { "at": 1, "_id": 1 }, "name": "unique", "unique": true })
+        .await
+        .unwrap();
+}
+
+async fn create_series(db: &Db) {
+    let series = doc! { "timeField": "t", "metaField": "m" };
+    let create = db.create_collection("series").option("timeseries", series);
+    create.option("expireAfterSeconds", FAR).await.unwrap();
+}
+
+/// As a program leaves a new database that has told it its models.
+async fn prepare(db: &Db) {
+    index_plain(db).await;
+    create_series(db).await;
+    db.create_collection("ring").capped(1024).await.unwrap();
 }
 
 fn lost() -> Error {
@@ -79,6 +87,17 @@ const DEATHS: [fn(u64) -> Vec<Fault>; 2] = [
 ];
 
 async fn a_crash_at_any_write_is_resumed(db: &Db) {
+    let crashes = crash_everywhere(db, false).await;
+    assert!(crashes > 50, "{crashes}");
+}
+
+async fn a_crash_on_the_way_into_empty_collections_is_resumed(db: &Db) {
+    let crashes = crash_everywhere(db, true).await;
+    assert!(crashes > 30, "{crashes}");
+}
+
+/// Dies at each write in turn, into a new database or one that has all but the documents.
+async fn crash_everywhere(db: &Db, is_prepared: bool) -> u64 {
     let source = memory().await;
     fill(&source).await;
     let expected = contents(&source).await;
@@ -86,6 +105,9 @@ async fn a_crash_at_any_write_is_resumed(db: &Db) {
     for death in DEATHS {
         for n in 1.. {
             let target = beside(db);
+            if is_prepared {
+                prepare(&target).await;
+            }
             let (faulty, faults) = target.faulty();
             death(n).into_iter().for_each(|fault| faults.add(fault));
             let first = source.copy_to(&faulty).batch_size(2).await;
@@ -110,7 +132,7 @@ async fn a_crash_at_any_write_is_resumed(db: &Db) {
             }
         }
     }
-    assert!(crashes > 50, "{crashes}");
+    crashes
 }
 
 async fn a_finished_copy_is_left_alone(db: &Db) {

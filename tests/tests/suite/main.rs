@@ -77,6 +77,7 @@ mod consistency_two_way;
 mod consistency_verify;
 mod conversions;
 mod copy_database;
+mod copy_database_contents;
 mod copy_database_resumed;
 mod counter;
 mod counter_faults;
