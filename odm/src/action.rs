@@ -11,6 +11,7 @@
 mod aggregate;
 mod backup;
 mod bulk_write;
+mod copy_database;
 mod copy_fan_out;
 mod count;
 mod create_collection;
@@ -60,6 +61,7 @@ mod write_back;
 pub use self::aggregate::Aggregate;
 pub use self::backup::Backup;
 pub use self::bulk_write::{BulkResult, BulkWrite};
+pub use self::copy_database::{CopiedCollection, CopyDatabase, CopyReport};
 pub use self::copy_fan_out::{CopyFanOut, FanOut};
 pub use self::count::Count;
 pub use self::create_collection::CreateCollection;

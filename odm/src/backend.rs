@@ -81,6 +81,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Box::pin(async move { (execute.await, None) })
     }
 
+    /// A backend that reads what is stored now, whatever is written later, for as long as it is kept. `None` where there
+    /// is no such thing, as in a backend around another one that does not pass it on.
+    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Starts a transaction.
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>>;
 

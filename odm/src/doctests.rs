@@ -25,6 +25,7 @@ pages! {
     schema: "../docs/guide/schema.md";
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";
+    copying: "../docs/guide/copying.md";
     operations: "../docs/guide/operations.md";
     supported: "../docs/guide/supported.md";
     testing: "../docs/guide/testing.md";

@@ -81,6 +81,7 @@ impl RawCollection {
             namespace: self.namespace(),
             documents,
             ordered: true,
+            bypass_validation: false,
             comment: None,
         }))
         .await

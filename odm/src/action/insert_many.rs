@@ -48,6 +48,7 @@ impl<D: Record> InsertMany<D> {
                 namespace: target.namespace().clone(),
                 documents: Vec::with_capacity(count),
                 ordered: true,
+                bypass_validation: false,
                 comment: None,
             },
         );

@@ -36,6 +36,7 @@ impl<D: Record> InsertOne<D> {
                 namespace: target.namespace().clone(),
                 documents: Vec::with_capacity(1),
                 ordered: true,
+                bypass_validation: false,
                 comment: None,
             },
         );

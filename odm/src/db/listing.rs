@@ -18,7 +18,7 @@ pub struct CollectionInfo {
 }
 
 impl CollectionInfo {
-    pub(super) fn read(document: &RawDocument) -> Result<CollectionInfo> {
+    pub(crate) fn read(document: &RawDocument) -> Result<CollectionInfo> {
         let malformed = |error: bson::error::Error| {
             Error::new(
                 ErrorKind::Decode,

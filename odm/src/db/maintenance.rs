@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Db;
-use crate::action::{Backup, Repair};
+use crate::action::{Backup, CopyDatabase, Repair};
 use crate::backend::{
     self, CheckReport, CollectionStatistics, CompactReport, DatabaseStatistics, Operation, StoreStatistics,
 };
@@ -149,6 +149,66 @@ impl Db {
     /// MongoDB, which has `mongodump` and snapshots, and inside a transaction.
     pub fn backup(&self, directory: impl AsRef<Path>) -> Backup {
         Backup::new(self, directory.as_ref().to_owned())
+    }
+
+    /// Copies this database to another one, on whatever backend: from `native:` to MongoDB when a program goes into
+    /// production, from MongoDB to `memory:` for tests.
+    ///
+    /// Collections are copied with all their options, indexes and documents, and so are views. Documents go as their bytes
+    /// are, in the order in which they are stored, past the validators of the target; an expiry begins when all is copied.
+    /// Databases keep to themselves what begins with `system.`; the measurements of time series are copied as
+    /// such. The database may have another name, and the target other collections.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # use odm::{Db, bson::doc};
+    /// let db = Db::open("memory:").await?;
+    /// let books = db.raw_collection("books");
+    /// books.insert_many([doc! {"_id": 2, "title": "Emma"}, doc! {"_id": 1, "title": "Persuasion"}]).await?;
+    /// books.create_indexes().index_raw(doc! {"key": {"title": 1}, "name": "title_1", "unique": true}).await?;
+    ///
+    /// let other = Db::open("memory:").await?;
+    /// let report = db.copy_to(&other).verify().await?;
+    /// let copied = report.collection("books").expect("it is copied");
+    /// assert_eq!((copied.documents, copied.indexes, copied.verified), (2, 1, true));
+    /// assert_eq!(other.raw_collection("books").find_all().await?, books.find_all().await?);
+    ///
+    /// // What is there is not copied again.
+    /// assert_eq!(db.copy_to(&other).resume().await?.documents(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **What the target has.** A collection with documents is an error that names it, unless
+    /// [`resume`](CopyDatabase::resume) or [`drop_target`](CopyDatabase::drop_target) says otherwise. One without
+    /// documents is taken, if its options are the same, and keeps the indexes that it has. All of this is looked at, and
+    /// the target is asked whether it can have all collections, indexes and views, before anything is written: each is made
+    /// for a moment, empty, as `odm.copying`. One copy to a database runs at a time.
+    ///
+    /// **Writes meanwhile.** The embedded engine is read as one commit left it. MongoDB is not: each collection is read from
+    /// its begin to its end while others write, so that a document may be copied as it was before or after a
+    /// change, and unique indexes may find two of one key. Stop the writers, or copy from a restored snapshot. Nobody else may write
+    /// to the target; what is found of it is an error of kind `Conflict`.
+    ///
+    /// **After an error or a crash** [`resume`](CopyDatabase::resume) goes on: what is stored is the beginning
+    /// of each collection. At the end all is durable: the embedded engine's log is flushed; on MongoDB as the write concern
+    /// says.
+    ///
+    /// Cost: memory for two batches of documents. On the source one round trip, one for each collection's indexes and one
+    /// for each batch. On the target one, up to three for each collection as a trial, up to four to create it, count it
+    /// and index it, one for each batch. Indexes are built when the documents are there. A document with an empty
+    /// timestamp in one of its fields, which an insert would set, is a write of its own. With the embedded engine as
+    /// source, the space of what others remove or change cannot be used again until it is done. Cancel safety: dropping the
+    /// future leaves what was copied so far.
+    ///
+    /// Fails with `InvalidArgument` when both are the same database or a collection of the target has documents, `Schema`
+    /// for one that has other options or an index of the same name with others, `Conflict` as above, `NotFound` for a
+    /// name to copy that is not there, `Unsupported` for a target that is read only and inside a transaction; for what the
+    /// target cannot have, as creating it there. All name the collection. On MongoDB, past a validator only those may write who have the
+    /// privilege `bypassDocumentValidation`.
+    pub fn copy_to(&self, target: &Db) -> CopyDatabase {
+        CopyDatabase::new(self, target)
     }
 
     /// Makes all acknowledged writes durable that are not: those of the embedded engine with

@@ -7,6 +7,7 @@ mod lifetime;
 mod maintenance;
 mod request;
 mod response;
+mod snapshot;
 mod transaction;
 mod watch;
 
@@ -22,9 +23,10 @@ use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, Single, Sing
 use self::lifetime::Lifetimes;
 use self::request::Request;
 use self::response::{located, translate, written};
+use self::snapshot::Snapshot;
 use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
-use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
+use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location, View};
 use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::by_id::{self, ById};
 use super::exec::cursor::{FindCursor, FindRequest};
@@ -168,6 +170,12 @@ impl Backend for NativeBackend {
         })
     }
 
+    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+        let view = self.engine.view().map_err(|fault| translate(fault, self.name));
+        let snapshot = view.map(|view| Some(Arc::new(Snapshot::new(view, self.name)) as Arc<dyn Backend>));
+        Box::pin(std::future::ready(snapshot))
+    }
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             transaction::begin(self, &options)
@@ -242,22 +250,11 @@ impl NativeBackend {
                 name: self.name,
             })));
         }
-        let cursor = FindCursor::open(&*view, find)?;
-        Ok(Response::Cursor(Box::new(ViewCursor {
-            view,
-            cursor,
-            name: self.name,
-        })))
+        found(view, find, self.name)
     }
 
     fn aggregate(&self, aggregate: &AggregateRequest) -> Outcomes<Response> {
-        let view = self.engine.view()?;
-        let cursor = AggregateCursor::open(&*view, aggregate)?;
-        Ok(Response::Cursor(Box::new(PipelineCursor {
-            view,
-            cursor,
-            name: self.name,
-        })))
+        aggregated(self.engine.view()?, aggregate, self.name)
     }
 
     async fn watch(&self, watch: WatchRequest, patience: Duration) -> Outcomes<Response> {
@@ -367,6 +364,18 @@ impl NativeBackend {
             }
         }
     }
+}
+
+/// Opens a find's cursor over a view.
+fn found(view: Arc<View>, find: FindRequest, name: &'static str) -> Outcomes<Response> {
+    let cursor = FindCursor::open(&*view, find)?;
+    Ok(Response::Cursor(Box::new(ViewCursor { view, cursor, name })))
+}
+
+/// Opens a pipeline's cursor over a view.
+fn aggregated(view: Arc<View>, aggregate: &AggregateRequest, name: &'static str) -> Outcomes<Response> {
+    let cursor = AggregateCursor::open(&*view, aggregate)?;
+    Ok(Response::Cursor(Box::new(PipelineCursor { view, cursor, name })))
 }
 
 fn done<'a>(result: Result<Response>) -> BoxFuture<'a, Result<Response>> {

@@ -13,6 +13,8 @@ pub struct Insert {
     pub documents: Vec<RawDocumentBuf>,
     /// Whether to stop at the first error.
     pub ordered: bool,
+    /// Whether documents are stored that the collection's validator refuses.
+    pub bypass_validation: bool,
     /// A text for the server's log and profiler.
     pub comment: Option<String>,
 }

@@ -216,6 +216,16 @@ impl<B: Backend + ?Sized> Backend for Faulty<B> {
         Box::pin(self.run(name, is_write, async { self.inner.execute(operation).await }))
     }
 
+    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+        Box::pin(async move {
+            let inner = self.inner.snapshot().await?;
+            Ok(inner.map(|inner| {
+                let snapshot = Faulty::new(inner, self.faults.clone());
+                Arc::new(snapshot) as Arc<dyn Backend>
+            }))
+        })
+    }
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let begin = async { self.inner.begin(options).await };

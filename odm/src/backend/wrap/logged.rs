@@ -176,6 +176,16 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
         })
     }
 
+    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+        Box::pin(async move {
+            let inner = self.inner.snapshot().await?;
+            Ok(inner.map(|inner| {
+                let snapshot = Logged::new(inner, self.log.clone());
+                Arc::new(snapshot) as Arc<dyn Backend>
+            }))
+        })
+    }
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(options).await?;

@@ -199,6 +199,20 @@ impl<B: Backend + ?Sized> Backend for Traced<B> {
         })
     }
 
+    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+        Box::pin(async move {
+            let inner = self.inner.snapshot().await?;
+            Ok(inner.map(|inner| {
+                let snapshot = Traced {
+                    inner,
+                    slow: self.slow,
+                    in_transaction: false,
+                };
+                Arc::new(snapshot) as Arc<dyn Backend>
+            }))
+        })
+    }
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(options).await?;

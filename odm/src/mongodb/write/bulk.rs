@@ -76,6 +76,7 @@ async fn bulk_run(
             namespace: namespace.clone(),
             documents,
             ordered,
+            bypass_validation: false,
             comment: options.comment.clone(),
         };
         return insert_all(backend, insert, session, parts).await;

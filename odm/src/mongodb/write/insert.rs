@@ -44,6 +44,7 @@ pub(super) async fn insert_all(
             namespace: insert.namespace.clone(),
             documents: std::mem::replace(&mut insert.documents, behind),
             ordered: insert.ordered,
+            bypass_validation: insert.bypass_validation,
             comment: insert.comment.clone(),
         };
         let length = part.documents.len();
@@ -67,6 +68,7 @@ async fn insert_fitting(
         namespace,
         mut documents,
         ordered,
+        bypass_validation,
         comment,
     } = insert;
     let namespace = &namespace;
@@ -77,6 +79,7 @@ async fn insert_fitting(
     let collection = backend.collection(namespace);
     let mut options = ::mongodb::options::InsertManyOptions::default();
     options.ordered = Some(ordered);
+    options.bypass_document_validation = bypass_validation.then_some(true);
     options.comment = comment.map(Into::into);
     let is_large = |document: &RawDocumentBuf| document.as_bytes().len() > LARGE;
     let large: HashSet<usize> = (0..documents.len())

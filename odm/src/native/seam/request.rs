@@ -89,13 +89,16 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
                 .into_iter()
                 .map(|document| insert_statement(document, now))
                 .collect();
-            Request::Batch(batch(
-                insert.namespace,
-                statements,
-                insert.ordered,
-                now,
-                &ReadOptions::default(),
-            )?)
+            Request::Batch(Batch {
+                unvalidated: insert.bypass_validation,
+                ..batch(
+                    insert.namespace,
+                    statements,
+                    insert.ordered,
+                    now,
+                    &ReadOptions::default(),
+                )?
+            })
         }
         Operation::Update(update) => {
             let shared = update.options;

@@ -1,0 +1,63 @@
+//! A backend that reads one view.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+
+use super::super::engine::View;
+use super::super::fault::{Fault, Result as Outcomes};
+use super::request::{self, Request};
+use super::response::located;
+use super::{aggregated, capabilities, done, found};
+use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What one commit left, of all databases.
+pub(super) struct Snapshot {
+    view: Arc<View>,
+    name: &'static str,
+}
+
+impl Snapshot {
+    pub(super) fn new(view: Arc<View>, name: &'static str) -> Snapshot {
+        Snapshot { view, name }
+    }
+
+    fn read(&self, operation: Operation) -> Outcomes<Response> {
+        match request::prepare(operation, self.name)? {
+            Request::Find(find) if find.tail.is_none() => found(self.view.clone(), find, self.name),
+            Request::Aggregate(aggregate) => aggregated(self.view.clone(), &aggregate, self.name),
+            Request::Read(read) => read(&*self.view),
+            _ => Err(Fault::unsupported("a snapshot is read, and nothing else")),
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snapshot({})", self.name)
+    }
+}
+
+impl Backend for Snapshot {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        capabilities(self.name)
+    }
+
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
+        let read = self.read(operation);
+        done(read.map_err(|fault| located(fault, self.name, name, namespace)))
+    }
+
+    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+        let text = "a snapshot has no transactions";
+        let error = Error::new(ErrorKind::Unsupported, text).with_backend(self.name);
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
