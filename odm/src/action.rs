@@ -56,6 +56,7 @@ mod upserted_array;
 mod upserted_id;
 mod verify_relations;
 mod watch;
+mod whose;
 mod write_back;
 
 pub use self::aggregate::Aggregate;
@@ -104,6 +105,7 @@ pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
 pub use self::verify_relations::{RelationProblems, RepairReport, VerifyRelations};
 pub use self::watch::Watch;
+pub use self::whose::Whose;
 pub use self::write_back::WriteBack;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod find_or_insert;
 mod index_info;
 mod record;
 mod references;
+mod related;
 mod stored;
 mod target;
 mod untyped;

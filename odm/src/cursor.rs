@@ -69,7 +69,7 @@ impl<T> Cursor<T> {
     {
         let target = draft.target.clone();
         let asked = Box::pin(async move {
-            let (target, operation) = draft.ready()?;
+            let (target, operation) = draft.asked().await?;
             let answer = target.execute(operation).await?;
             fetch(answer.cursor()?).await
         });

@@ -123,9 +123,9 @@ pub use self::query::{
 pub use self::relation::{
     Alone, ById, CopiedValue, CopyDeclaration, CopyOf, CountOf, DbRef, DeclaredCopy, DeleteRule, Every,
     Extra, HasMany, HasOne, Joinable, Link, LinkedReference, LinksTo, Loads, Nested, NullableReference, Ref,
-    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RelationProblem,
-    RelationProblemKind, RuledReference, Searchable, SourceReference, SourceVersion, StaleCopy, To,
-    TwoWayReference, Values, With,
+    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, RelatedCondition,
+    RelatedFilter, Relation, RelationProblem, RelationProblemKind, RuledReference, Searchable,
+    SourceReference, SourceVersion, StaleCopy, To, TwoWayReference, Values, With,
 };
 pub use self::schema::{
     CollectionDeclaration, DeclaredRelation, FieldDescriptor, Granularity, IndexDeclaration, IndexOrder,

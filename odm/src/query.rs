@@ -34,6 +34,7 @@ pub use self::bits::Bits;
 pub use self::bson_type::BsonType;
 pub(crate) use self::element::every_value;
 pub use self::filter::Filter;
+pub(crate) use self::filter::Node;
 pub(crate) use self::geo::{is_by_distance, without_distance};
 pub(crate) use self::keyset::{Keyset, Place, compare_numbers};
 pub use self::operand::Operand;

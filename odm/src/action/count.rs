@@ -3,6 +3,7 @@
 use bson::RawDocumentBuf;
 
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::collection::Target;
@@ -54,7 +55,7 @@ impl Count {
     }
 
     async fn run(self) -> Result<u64> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let answer = target.execute(operation).await?;
         answer.count()
     }
@@ -62,3 +63,9 @@ impl Count {
 
 setters!([] Count: hint, comment, max_time, collation, variables, scope);
 runs!([] Count => u64);
+
+impl Narrowed for Count {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}

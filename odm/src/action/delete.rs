@@ -4,6 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::setters::{runs, setters};
 use super::update::check_single;
+use super::whose::{Narrowed, Related};
 use super::{Draft, Explain};
 use crate::backend::{self, DeleteStatement, Operation, ReadOptions};
 use crate::collection::Target;
@@ -56,7 +57,7 @@ impl Delete {
 
     async fn run(self) -> Result<DeleteResult> {
         let settings = self.draft.settings.clone();
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let answer = target.write(operation, settings).await?;
         let result = check_single(&target, "delete", answer.write()?)?;
         Ok(DeleteResult {
@@ -67,3 +68,9 @@ impl Delete {
 
 setters!([] Delete: hint in statement, collation in statement, comment, max_time, variables, scope);
 runs!([] Delete => DeleteResult);
+
+impl Narrowed for Delete {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}

@@ -7,6 +7,7 @@ use bson::{RawBsonRef, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
@@ -83,7 +84,7 @@ impl<M: Model, T> Distinct<M, T> {
 impl<D, T: DeserializeOwned> Distinct<D, T> {
     async fn run(self) -> Result<Vec<T>> {
         let path = self.draft.operation.key.clone();
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let answer = target.execute(operation).await?;
         let values = answer.values()?;
         let decode = |value: &bson::RawBson| {
@@ -98,6 +99,12 @@ impl<D, T: DeserializeOwned> Distinct<D, T> {
 
 setters!([D, T] Distinct<D, T>: hint, comment, max_time, collation, scope);
 runs!([D: 'static, T: DeserializeOwned + Send + 'static] Distinct<D, T> => Vec<T>);
+
+impl<D, T> Narrowed for Distinct<D, T> {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}
 
 impl<D, T> fmt::Debug for Distinct<D, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

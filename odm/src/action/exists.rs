@@ -3,6 +3,7 @@
 use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::{Draft, Find};
 use crate::backend;
 use crate::collection::Target;
@@ -27,7 +28,7 @@ impl Exists {
     }
 
     async fn run(self) -> Result<bool> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let cursor = target.execute(operation).await?.cursor()?;
         let found = cursor::first(&target, "find", cursor, |_: &RawDocument| Ok(())).await?;
         Ok(found.is_some())
@@ -36,3 +37,9 @@ impl Exists {
 
 setters!([] Exists: hint, comment, max_time, collation, variables, scope);
 runs!([] Exists => bool);
+
+impl Narrowed for Exists {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}

@@ -33,7 +33,7 @@ impl Explain {
     }
 
     async fn run(self) -> Result<Document> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let answer = target.execute(operation).await?;
         match answer.document()? {
             Some(plan) => codec::decode_untyped(&plan).map_err(|error| target.explain(error, "explain")),

@@ -5,6 +5,7 @@ use std::fmt;
 use bson::{Document, RawDocumentBuf};
 
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::write_back::WriteBack;
 use super::{Draft, Explain, FindOne, Join, Load};
 use crate::backend::{self, Operation, Tail};
@@ -167,13 +168,13 @@ impl<D, P> Find<D, P> {
     }
 
     async fn run(self) -> Result<Vec<P>> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let cursor = target.execute(operation).await?.cursor()?;
         cursor::collect(&target, "find", cursor, self.decode).await
     }
 
     pub(super) async fn run_first(self) -> Result<Option<P>> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let cursor = target.execute(operation).await?.cursor()?;
         cursor::first(&target, "find", cursor, self.decode).await
     }
@@ -266,6 +267,12 @@ impl<M: Model> Find<M> {
 
 setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables, scope);
 runs!([D: 'static, P: Send + 'static] Find<D, P> => Vec<P>);
+
+impl<D, P> Narrowed for Find<D, P> {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}
 
 /// The projection that fetches the stored fields of a type; `None` where serde does not tell them.
 pub(crate) fn projection<Q: Embedded>() -> Result<Option<RawDocumentBuf>> {

@@ -8,6 +8,7 @@ use bson::Document;
 use super::find::projection;
 use super::find_one::Wanted;
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
@@ -164,7 +165,7 @@ impl<D, P> FindOneAnd<D, P> {
 
     async fn run(self) -> Result<Option<P>> {
         let settings = self.draft.settings.clone();
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let answer = target.write(operation, settings).await?;
         let Some(document) = answer.document()? else {
             return Ok(None);
@@ -186,6 +187,12 @@ impl<M: Model, P> FindOneAnd<M, P> {
 
 setters!([D, P] FindOneAnd<D, P>: hint, comment, max_time, collation, variables, scope, timeless);
 runs!([D: 'static, P: Send + 'static] FindOneAnd<D, P> => Option<P>);
+
+impl<D, P> Narrowed for FindOneAnd<D, P> {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}
 
 /// Changes, replaces or deletes one document that must be there, and gives it. One round trip.
 #[must_use = "an action does nothing until it is awaited"]

@@ -90,7 +90,7 @@ impl<M: Model, P> Find<M, P> {
 
 impl<M: Model> IndexUseCheck<M> {
     async fn run(self) -> Result<IndexUse> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let Operation::Find(mut find) = operation else {
             return Err(Error::new(ErrorKind::InvalidArgument, "only finds are checked"));
         };

@@ -37,7 +37,7 @@ loads_more!(Join, find, Joinable, join, join_with, "Joins");
 impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
     async fn run(self) -> Result<Vec<L::Row<P>>> {
         let decode = self.find.decode();
-        let mut draft = self.find.into_draft();
+        let mut draft = self.find.into_draft().settled().await?;
         let plan = draft.keep(self.relations.plan());
         let said = draft.operation.options.collation.as_ref().map(said_collation);
         let joining = Joining {

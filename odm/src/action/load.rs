@@ -69,7 +69,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
         let decode = find.decode();
         let options = shared(&find.draft().operation.options);
         let versions = find.versions();
-        let (target, operation) = find.into_draft().ready()?;
+        let (target, operation) = find.into_draft().asked().await?;
         let cursor = target.execute(operation).await?.cursor()?;
         let source = Source {
             target,

@@ -80,7 +80,7 @@ impl<D, P> FindNumberedPage<D, P> {
     /// The page without its documents, and those.
     pub(super) async fn found<T>(self) -> Result<(Target, NumberedPage<T>, Vec<Box<dyn Batch>>)> {
         let (number, size) = (self.number, self.size);
-        let mut draft = self.find.into_draft();
+        let mut draft = self.find.into_draft().settled().await?;
         let wrong = match &draft.operation {
             _ if number == 0 => Err("pages are counted from 1"),
             _ if size == 0 => Err("a page has one document at least"),

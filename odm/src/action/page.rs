@@ -146,6 +146,7 @@ impl<D, P> FindPage<D, P> {
     /// The page's documents and one more.
     pub(super) async fn found(self) -> Result<(Target, Walk<P>, Vec<Box<dyn Batch>>)> {
         let (draft, walk) = self.prepare();
+        let draft = draft.settled().await?;
         let whole = draft.clone();
         let (target, operation) = draft.ready()?;
         // Without a walk the draft has failed.

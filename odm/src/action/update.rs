@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use bson::{RawBson, RawDocumentBuf};
 
 use super::setters::{runs, setters};
+use super::whose::{Narrowed, Related};
 use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions, UpdateStatement, WriteResult};
 use crate::collection::encode::Asked;
@@ -105,9 +106,15 @@ impl<D: Record> Update<D> {
 setters!([D: Record] Update<D>: hint in statement, collation in statement, comment, max_time, variables, scope, timeless);
 runs!([D: Record] Update<D> => UpdateResult<D::Key>);
 
+impl<D> Narrowed for Update<D> {
+    fn related(&mut self) -> &mut Option<Box<Related>> {
+        &mut self.draft.related
+    }
+}
+
 async fn send(draft: Draft<backend::Update>) -> Result<(Target, WriteResult)> {
     let settings = draft.settings.clone();
-    let (target, operation) = draft.ready()?;
+    let (target, operation) = draft.asked().await?;
     let answer = target.write(operation, settings).await?;
     let result = check_single(&target, "update", answer.write()?)?;
     Ok((target, result))

@@ -34,7 +34,7 @@ impl<M: Model> WriteBack<M> {
     }
 
     async fn run(self) -> Result<Vec<M>> {
-        let (target, operation) = self.draft.ready()?;
+        let (target, operation) = self.draft.asked().await?;
         let mut cursor = target.execute(operation).await?.cursor()?;
         let (mut all, mut replacements) = (Vec::new(), Replacements::default());
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {

@@ -200,6 +200,41 @@ impl Operation {
         }
     }
 
+    /// Whether it may insert a document when none matches.
+    pub(crate) fn is_upsert(&self) -> bool {
+        match self {
+            Operation::Update(update) => update.statements.iter().any(|statement| statement.upsert),
+            Operation::FindAndModify(change) => change.upsert,
+            Operation::Explain(explain) => explain.operation.is_upsert(),
+            _ => false,
+        }
+    }
+
+    /// The options of a read, or of the search of a write, with the collation of its only statement.
+    pub(crate) fn search_options(&self) -> ReadOptions {
+        let of = |options: &ReadOptions, collation: Option<&Option<RawDocumentBuf>>| ReadOptions {
+            collation: collation.cloned().unwrap_or_else(|| options.collation.clone()),
+            ..options.clone()
+        };
+        match self {
+            Operation::Find(find) => find.options.clone(),
+            Operation::Count(count) => count.options.clone(),
+            Operation::Distinct(distinct) => distinct.options.clone(),
+            Operation::FindAndModify(change) => change.options.clone(),
+            Operation::Aggregate(aggregate) => aggregate.options.clone(),
+            Operation::Update(update) => of(
+                &update.options,
+                update.statements.first().map(|statement| &statement.collation),
+            ),
+            Operation::Delete(delete) => of(
+                &delete.options,
+                delete.statements.first().map(|statement| &statement.collation),
+            ),
+            Operation::Explain(explain) => explain.operation.search_options(),
+            _ => ReadOptions::default(),
+        }
+    }
+
     /// The `_id` of the only document that it updates or deletes, where its filter says it.
     pub(crate) fn written_id(&self) -> Option<RawBson> {
         let filter = match self {

@@ -62,7 +62,7 @@ pub(crate) fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> 
     }
     let mut condition = RawDocumentBuf::new();
     condition.append(document::key(kind.tag)?, kind.name);
-    apply(operation, &condition)
+    narrow_to(operation, &condition)
 }
 
 /// What documents must meet to be of the model's kind and of the scope.
@@ -81,7 +81,7 @@ pub(crate) fn conditions(plan: &Plan, scope: Scope) -> Result<Vec<RawDocumentBuf
 pub(crate) fn narrow(plan: &Plan, operation: &mut Operation, scope: Scope) -> Result<()> {
     narrow_kind(plan, operation)?;
     match life(plan, scope)? {
-        Some(condition) => apply(operation, &condition),
+        Some(condition) => narrow_to(operation, &condition),
         None => Ok(()),
     }
 }
@@ -108,7 +108,8 @@ fn life(plan: &Plan, scope: Scope) -> Result<Option<RawDocumentBuf>> {
     Ok(Some(filter))
 }
 
-fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
+/// Lets an operation see only the documents that meet the condition.
+pub(crate) fn narrow_to(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
     let narrow = |filter: &mut RawDocumentBuf| {
         *filter = document::narrowed(filter, condition)?;
         Ok(())
@@ -150,7 +151,7 @@ fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
             }
             Ok(())
         }
-        Operation::Explain(explain) => apply(&mut explain.operation, condition),
+        Operation::Explain(explain) => narrow_to(&mut explain.operation, condition),
         _ => Ok(()),
     }
 }

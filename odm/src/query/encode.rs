@@ -331,7 +331,7 @@ fn positional(path: &Path) -> Error {
     .with_path(path.to_string())
 }
 
-pub(super) fn path_text(text: String) -> Result<CString> {
+pub(in crate::query) fn path_text(text: String) -> Result<CString> {
     CString::try_from(text).map_err(|error| {
         Error::new(ErrorKind::InvalidArgument, "a field name holds a nul").with_source(error)
     })

@@ -97,15 +97,25 @@ impl<R> Filter<R> {
     /// `Encode` when an operand does not fit BSON, naming the field; `InvalidArgument` for a condition that cannot
     /// be written where it stands.
     pub fn to_document(&self) -> Result<RawDocumentBuf> {
+        self.whole().map(Node::document)
+    }
+
+    /// The condition, which is about documents.
+    fn whole(&self) -> Result<&Node> {
         match &self.node {
             Ok(node) if node.is_on_value() => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "a flattened field is not stored as one value: ask its fields one by one (a condition on a value itself \
                  is for elements of arrays)",
             )),
-            Ok(node) => Ok(node.document()),
+            Ok(node) => Ok(node),
             Err(error) => Err(error.clone()),
         }
+    }
+
+    pub(crate) fn into_whole(self) -> Result<Node> {
+        self.whole()?;
+        self.node
     }
 
     /// The arrays in whose place an upsert would store what an element is equal to.
@@ -130,7 +140,7 @@ impl<R> Filter<R> {
         self.node
     }
 
-    pub(super) fn from_node(node: Node) -> Filter<R> {
+    pub(crate) fn from_node(node: Node) -> Filter<R> {
         Filter::from_result(Ok(node))
     }
 

@@ -6,8 +6,9 @@ use bson::{RawBsonRef, RawDocumentBuf, rawdoc};
 
 use super::copy_write::Copied;
 use super::declared_copy::DeclaredCopy;
-use super::fetch::{self, Keys};
+use super::fetch;
 use super::identity::Identity;
+use super::keys::Keys;
 use super::place::one;
 use super::stored::malformed;
 use crate::backend::Operation;

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::declared_copy::DeclaredCopy;
-use super::fetch::{self, Keys};
+use super::fetch;
 use super::identity::Identity;
+use super::keys::Keys;
 use super::place::one;
 use super::plan::{name, with_needed};
 use super::stored::{Steps, malformed};

@@ -6,8 +6,9 @@ use bson::{Bson, DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf,
 
 use super::comparing;
 use super::delete_rule::{DeleteRule, Referring};
-use super::fetch::{self, KEYS, Keys};
+use super::fetch;
 use super::identity::Identity;
+use super::keys::{KEYS, Keys};
 use super::place::{Release, one, referring, releasing};
 use super::plan::{and, name, with_needed};
 use super::stored::{Steps, malformed};

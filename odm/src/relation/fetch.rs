@@ -8,6 +8,7 @@ use futures_core::future::BoxFuture;
 use super::comparing::{self, hold_text};
 use super::identity::Identity;
 use super::join::refine;
+use super::keys::Keys;
 use super::place;
 use super::plan::{Forward, Inverse, Node, Plan, and, scoped, with_needed};
 use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
@@ -16,11 +17,6 @@ use crate::backend::{self, Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::Result;
 use crate::lifecycle::{Scope, narrow};
-
-/// How many keys go into one query.
-pub(super) const KEYS: usize = 50_000;
-/// About how many bytes of keys go into one query: half of what MongoDB takes in one message.
-const BYTES: usize = 8 << 20;
 
 impl Plan {
     /// Fetches what belongs to the documents of a collection, with what holds for each query (comment, time).
@@ -86,52 +82,6 @@ pub(super) fn inside<'a>(
             Ok(())
         }
         _ => Ok(()),
-    }
-}
-
-/// Different keys in the order of their first use.
-#[derive(Default)]
-pub(crate) struct Keys {
-    seen: std::collections::HashSet<Identity>,
-    values: Vec<RawBson>,
-    sizes: Vec<usize>,
-}
-
-impl Keys {
-    pub(crate) fn add(&mut self, key: RawBsonRef<'_>) {
-        let identity = Identity::of(key);
-        // Type, index as the element's name, the value.
-        let size = identity.len() + 12;
-        if self.seen.insert(identity) {
-            self.values.push(key.into());
-            self.sizes.push(size);
-        }
-    }
-
-    /// Adds what references to a document hold; null, by which nothing is referred to, is none.
-    pub(super) fn add_reference(&mut self, key: RawBsonRef<'_>) {
-        if !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined) {
-            self.add(key);
-        }
-    }
-
-    /// The keys as arrays, each small enough for one query.
-    pub(crate) fn chunks(self) -> Vec<RawArrayBuf> {
-        let mut chunks = Vec::new();
-        let (mut chunk, mut count, mut bytes) = (RawArrayBuf::new(), 0, 0);
-        for (value, size) in self.values.into_iter().zip(self.sizes) {
-            if count == KEYS || (count > 0 && bytes + size > BYTES) {
-                chunks.push(std::mem::take(&mut chunk));
-                (count, bytes) = (0, 0);
-            }
-            chunk.push(value);
-            count += 1;
-            bytes += size;
-        }
-        if count > 0 {
-            chunks.push(chunk);
-        }
-        chunks
     }
 }
 
@@ -538,14 +488,14 @@ pub(super) fn find(
 }
 
 /// The operation on the documents of the target's kind and of the scope alone.
-fn seen(target: &Target, mut operation: Operation, scope: Scope) -> Result<Operation> {
+pub(super) fn seen(target: &Target, mut operation: Operation, scope: Scope) -> Result<Operation> {
     if let Some(plan) = target.plan() {
         narrow(plan, &mut operation, scope)?;
     }
     Ok(operation)
 }
 
-fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>, options: &ReadOptions) -> Operation {
+pub(super) fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>, options: &ReadOptions) -> Operation {
     Operation::Aggregate(backend::Aggregate {
         namespace: target.namespace().clone(),
         pipeline,

@@ -6,20 +6,21 @@ use std::marker::PhantomData;
 use bson::{RawDocument, RawDocumentBuf};
 
 use super::comparing;
-use super::inverse::{LinksTo, key_path};
+use super::inverse::{LinksTo, key_path, through};
+use super::link::Link;
 use super::plan::{Inverse, Links, Node, Plan};
 use super::relation_trait::{Joinable, Relation};
 use super::shape::Reference;
 use super::shelf::Shelf;
 use super::stored::Steps;
-use super::to::{Alone, Extra, Nested, links};
+use super::to::{Alone, Extra, Nested};
 use crate::action::projection;
 use crate::codec;
 use crate::collection::{Record, Target, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Scope;
 use crate::model::{Embedded, Model, Path};
-use crate::query::{Filter, Sort, every_value};
+use crate::query::{Filter, Sort};
 
 /// The documents of `C` that refer to a document of `P`: `Book::by_publisher()` for the books of a publisher.
 ///
@@ -92,20 +93,15 @@ struct Asked {
 }
 
 impl<P: Model, C: Model> HasMany<P, C> {
-    pub(super) fn new<X: Reference>(mut path: Path) -> HasMany<P, C>
+    pub(super) fn new<X: Reference>(path: Path) -> HasMany<P, C>
     where
         X::Link: LinksTo<P>,
     {
-        for _ in 0..X::MAPS {
-            path = path.then(every_value());
-        }
+        let (path, links) = through::<X>(path);
         let asked = Asked {
             path,
-            links: match X::MAPS {
-                0 => links::<X>(),
-                _ => links::<X::Link>(),
-            },
-            named: <X::Link as LinksTo<P>>::NAMED,
+            links,
+            named: <X::Link as Link>::NAMED,
             key: key_path::<X>(),
             collection: C::DESCRIPTOR.collection.to_owned(),
             filter: None,
@@ -199,7 +195,24 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
         CountOf(self)
     }
 
+    /// What is asked of the documents that refer, for a condition on them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with `skip` or `limit`.
+    pub(super) fn asked_for(&self) -> Result<Inverse> {
+        if self.asked.skip > 0 || self.asked.limit > 0 {
+            let message = "a condition on what refers takes no skip, no limit and no `first`";
+            return Err(Error::new(ErrorKind::InvalidArgument, message).with_model(C::DESCRIPTOR.name));
+        }
+        self.inverse_of(Plan(Node::Nothing), false)
+    }
+
     fn inverse(&self, nested: Plan, counted: bool) -> Result<Plan> {
+        let inverse = self.inverse_of(nested, counted)?;
+        Ok(Plan(Node::Inverse(Box::new(inverse))))
+    }
+
+    fn inverse_of(&self, nested: Plan, counted: bool) -> Result<Inverse> {
         let asked = &self.asked;
         if counted && (asked.skip > 0 || asked.limit > 0) {
             let message = "a count of what refers takes no skip and no limit";
@@ -211,7 +224,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             let error = Error::new(ErrorKind::InvalidArgument, message).with_model(C::DESCRIPTOR.name);
             return Err(error.with_path(asked.path.declared()));
         }
-        Ok(Plan(Node::Inverse(Box::new(Inverse {
+        Ok(Inverse {
             key: Steps::dotted(&asked.key),
             open: Target::sibling::<C>,
             collection: asked.collection.clone(),
@@ -229,7 +242,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             scope: asked.scope,
             embedded: false,
             nested: Box::new(nested),
-        }))))
+        })
     }
 }
 
@@ -300,6 +313,10 @@ impl<P: Model, C: Model, Q> HasOne<P, C, Q, Alone> {
 }
 
 impl<P: Model, C: Model, Q, N> HasOne<P, C, Q, N> {
+    pub(super) fn many(&self) -> &HasMany<P, C, Q, N> {
+        &self.0
+    }
+
     /// Softly deleted documents too; as [`HasMany::with_deleted`].
     pub fn with_deleted(self) -> Self {
         HasOne(self.0.with_deleted())

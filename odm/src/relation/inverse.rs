@@ -4,9 +4,12 @@ use super::db_ref::DbRef;
 use super::has_many::HasMany;
 use super::key::ReferenceKey;
 use super::link::Link;
+use super::plan::Links;
 use super::reference::Ref;
 use super::shape::Reference;
-use crate::model::{Field, Model};
+use super::to::links;
+use crate::model::{Field, Model, Path};
+use crate::query::every_value;
 
 /// A link that can point to documents of `P`.
 #[diagnostic::on_unimplemented(
@@ -14,15 +17,9 @@ use crate::model::{Field, Model};
     label = "this inverse does not point back to `{P}`",
     note = "an inverse is loaded for documents of the model that the reference is to"
 )]
-pub trait LinksTo<P: Model>: Link {
-    /// Whether a stored reference names its collection.
-    #[doc(hidden)]
-    const NAMED: bool = true;
-}
+pub trait LinksTo<P: Model>: Link {}
 
-impl<T: Model, K: ReferenceKey<T>> LinksTo<T> for Ref<T, K> {
-    const NAMED: bool = false;
-}
+impl<T: Model, K: ReferenceKey<T>> LinksTo<T> for Ref<T, K> {}
 
 impl<M: Model> LinksTo<M> for DbRef<M> {}
 impl<M: Model> LinksTo<M> for DbRef<bson::Document> {}
@@ -61,6 +58,17 @@ impl<C: Model, X> Field<C, X> {
         X: Reference<Link: LinksTo<P>>,
     {
         HasMany::new::<X>(self.path().clone())
+    }
+}
+
+/// Where the references in a field of the type `X` are, a map's values included, and how they are taken apart.
+pub(super) fn through<X: Reference>(mut path: Path) -> (Path, Links) {
+    for _ in 0..X::MAPS {
+        path = path.then(every_value());
+    }
+    match X::MAPS {
+        0 => (path, links::<X>()),
+        _ => (path, links::<X::Link>()),
     }
 }
 

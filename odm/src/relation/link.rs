@@ -20,6 +20,10 @@ pub trait Link: Send + Sync + 'static {
     /// What is loaded.
     type Document: Send + 'static;
 
+    /// Whether a stored reference names its collection.
+    #[doc(hidden)]
+    const NAMED: bool = true;
+
     /// The models that values can refer to; none when any.
     fn targets() -> Vec<&'static ModelDescriptor>;
 
@@ -64,6 +68,8 @@ pub(crate) type Open = fn(&Target, Option<&str>, &str) -> Result<Target>;
 
 impl<T: Model, K: ReferenceKey<T>> Link for Ref<T, K> {
     type Document = T;
+
+    const NAMED: bool = false;
 
     fn targets() -> Vec<&'static ModelDescriptor> {
         vec![T::DESCRIPTOR]

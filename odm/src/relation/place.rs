@@ -4,12 +4,15 @@ use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
 
 use super::plan::name;
+use super::stored::positional;
 use crate::backend::Modification;
 use crate::error::Result;
+use crate::model::{Path, Segment};
 
 /// One step on the way.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// A field.
     Name(String),
     /// Each element of an array.
@@ -25,6 +28,27 @@ pub(super) enum Release {
     Null,
     /// They are taken out of the array or map that they are in, with the embedded document that holds them.
     TakeOut,
+}
+
+/// The way that a field's path is.
+///
+/// # Errors
+/// `InvalidArgument` for a path with positions that only updates have.
+pub(super) fn steps(path: &Path) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    for segment in path.segments() {
+        steps.push(match segment {
+            Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => Step::Name(segment.to_string()),
+            Segment::Any => Step::Each,
+            Segment::Where(condition) if condition.is_every_value() => Step::Values,
+            Segment::Where(condition) => {
+                condition.document("f0")?;
+                return Err(positional(path));
+            }
+            Segment::Matched | Segment::All | Segment::Filtered(_) => return Err(positional(path)),
+        });
+    }
+    Ok(steps)
 }
 
 /// The names of the fields on the way.

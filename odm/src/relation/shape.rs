@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::delete_rule::{ReferenceList, RuledReference};
 use super::link::Link;
+use super::place::Step;
 use super::stored::{elements, malformed};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +34,10 @@ pub trait Reference {
     /// How many maps the references are in, one in another.
     #[doc(hidden)]
     const MAPS: usize = 0;
+
+    /// Adds the way from a value of the type to its references.
+    #[doc(hidden)]
+    fn steps(_steps: &mut Vec<Step>) {}
 
     /// Goes through a stored value of the type.
     #[doc(hidden)]
@@ -78,6 +83,10 @@ impl<X: Reference> Reference for Option<X> {
     const KIND: RelationKind = X::KIND;
     const MAPS: usize = X::MAPS;
 
+    fn steps(steps: &mut Vec<Step>) {
+        X::steps(steps);
+    }
+
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,
         pick: &mut dyn FnMut(RawBsonRef<'_>) -> Result<Option<V>>,
@@ -112,6 +121,11 @@ macro_rules! lists {
 
             const KIND: RelationKind = RelationKind::Many;
             const MAPS: usize = X::MAPS;
+
+            fn steps(steps: &mut Vec<Step>) {
+                steps.push(Step::Each);
+                X::steps(steps);
+            }
 
             fn assemble<V: Send>(
                 value: Option<RawBsonRef<'_>>,
@@ -162,6 +176,11 @@ impl<K: Ord + DeserializeOwned + Send, X: Reference> Reference for BTreeMap<K, X
     const KIND: RelationKind = RelationKind::Map;
     const MAPS: usize = X::MAPS + 1;
 
+    fn steps(steps: &mut Vec<Step>) {
+        steps.push(Step::Values);
+        X::steps(steps);
+    }
+
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,
         pick: &mut dyn FnMut(RawBsonRef<'_>) -> Result<Option<V>>,
@@ -181,6 +200,11 @@ where
 
     const KIND: RelationKind = RelationKind::Map;
     const MAPS: usize = X::MAPS + 1;
+
+    fn steps(steps: &mut Vec<Step>) {
+        steps.push(Step::Values);
+        X::steps(steps);
+    }
 
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,

@@ -77,6 +77,11 @@ impl Steps {
         self.0.join(".")
     }
 
+    /// The text for people: a map's values by [`EVERY`].
+    pub(super) fn shown(&self) -> String {
+        self.text().replace(VALUES, EVERY)
+    }
+
     /// Whether it is the name of a field of the document itself.
     pub(super) fn is_plain(&self) -> bool {
         self.0.len() == 1
@@ -211,7 +216,7 @@ pub(super) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -
     Error::new(ErrorKind::Corrupt, "the stored document is malformed").with_source(error)
 }
 
-fn positional(path: &Path) -> Error {
+pub(super) fn positional(path: &Path) -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
         "a relation's path has no positions of updates; load each element's by `every`, each value's by `values`",

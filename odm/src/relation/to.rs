@@ -177,6 +177,11 @@ impl<R, X: Reference, Q, N> To<R, X, Q, N> {
 }
 
 impl<R, X: Reference, Q> To<R, X, Q, Alone> {
+    /// The field's path, the collection if it is another one, and which targets count as there.
+    pub(super) fn into_parts(self) -> (Path, Option<String>, Scope) {
+        (self.path, self.collection, self.scope)
+    }
+
     /// Loads another relation of each target; as [`Field::load`].
     pub fn load<N>(
         self,

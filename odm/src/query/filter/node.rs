@@ -3,6 +3,9 @@
 use bson::raw::{CStr, CString, cstr};
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
 
+use crate::error::Result;
+use crate::query::encode::path_text;
+
 /// A condition on a document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
@@ -64,7 +67,7 @@ impl Node {
         }
     }
 
-    pub(in crate::query) fn and(nodes: Vec<Node>) -> Node {
+    pub(crate) fn and(nodes: Vec<Node>) -> Node {
         let mut all = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
@@ -77,7 +80,7 @@ impl Node {
         single(all, Node::All, Node::And)
     }
 
-    pub(in crate::query) fn or(nodes: Vec<Node>) -> Node {
+    pub(crate) fn or(nodes: Vec<Node>) -> Node {
         let mut any = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
@@ -90,11 +93,34 @@ impl Node {
         single(any, Node::Never, Node::Or)
     }
 
+    /// The condition that what is at the path, or an element of it, is equal to one of these. An upsert stores nothing of
+    /// it, however many they are.
+    pub(crate) fn one_of(path: &str, values: Vec<RawBson>) -> Result<Node> {
+        let path = path_text(path.to_owned())?;
+        let test = |test| Node::Test {
+            path: path.clone(),
+            test,
+            array: None,
+        };
+        let is_one = values.len() == 1;
+        // `$in` would match by patterns, and takes no document that looks like operators.
+        let (plain, others): (Vec<_>, Vec<_>) = values.into_iter().partition(is_plain);
+        let mut nodes: Vec<Node> = others.into_iter().map(|value| test(Test::equal(value))).collect();
+        if !plain.is_empty() {
+            nodes.push(test(Test::Operators(vec![(cstr!("$in"), self::array(plain))])));
+        }
+        if is_one {
+            // The only value would be taken for one to store, but not that of two alternatives.
+            nodes.extend_from_within(..);
+        }
+        Ok(Node::or(nodes))
+    }
+
     pub(super) fn nor(nodes: Vec<Node>) -> Node {
         Node::or(nodes).not()
     }
 
-    pub(super) fn not(self) -> Node {
+    pub(crate) fn not(self) -> Node {
         match self {
             Node::All => Node::Never,
             Node::Never => Node::All,
