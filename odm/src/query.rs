@@ -24,6 +24,7 @@ mod presence;
 mod push;
 mod sort;
 mod text;
+mod time_unit;
 mod traits;
 pub(crate) mod update;
 mod variant;
@@ -39,6 +40,7 @@ pub use self::pipeline::Pipeline;
 pub use self::push::PushOptions;
 pub use self::sort::Sort;
 pub use self::text::TextSearch;
+pub use self::time_unit::TimeUnit;
 pub use self::traits::{Increment, Integer, Nullable};
 pub use self::update::{BuiltUpdate, Update};
 

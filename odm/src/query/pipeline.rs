@@ -4,8 +4,12 @@ mod accumulator;
 mod assignment;
 mod bucket;
 mod facet;
+mod frame;
 mod lookup;
+mod series;
 mod stages;
+mod window;
+mod windows;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,11 +17,17 @@ use std::marker::PhantomData;
 use bson::raw::CStr;
 use bson::{RawBson, RawDocumentBuf};
 
-pub use self::accumulator::{Accumulator, add_to_set, avg, count, first, last, max, min, push, sum};
-pub use self::assignment::{Assignment, Fits, Grouping};
+pub use self::accumulator::{
+    Accumulator, add_to_set, avg, count, first, last, max, min, push, std_dev_pop, std_dev_samp, sum,
+};
+pub use self::assignment::{Assignment, Computed, Fits, Grouping};
 pub use self::bucket::{AutoBuckets, Buckets};
 pub use self::facet::{Facet, Facets};
+pub use self::frame::Frame;
 pub use self::lookup::Joining;
+pub use self::series::{Ascending, Descending, InOrder, InOrderOfOne, Series, Sorted, Unordered};
+pub use self::window::{Edge, Window};
+pub use self::windows::{Windowed, Windows};
 use crate::error::Result;
 
 /// Stages that make documents of type `T`, each typed by what comes in and what goes out.

@@ -207,6 +207,8 @@ mod pattern_kinds;
 mod pipelines;
 mod pipelines_constants;
 mod pipelines_joins;
+mod pipelines_window_functions;
+mod pipelines_windows;
 mod queue_batches;
 mod queue_control;
 mod queue_faults;
