@@ -56,6 +56,7 @@ mod upserted_id;
 mod verify_relations;
 mod watch;
 mod write_back;
+mod write_results;
 
 pub use self::aggregate::Aggregate;
 pub use self::backup::Backup;
@@ -103,6 +104,7 @@ pub use self::update::{Update, UpdateResult};
 pub use self::verify_relations::{RelationProblems, RepairReport, VerifyRelations};
 pub use self::watch::Watch;
 pub use self::write_back::WriteBack;
+pub use self::write_results::Out;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -11,7 +11,7 @@ pub use crate::query::expression::{
 };
 pub use crate::query::pipeline::{
     Accumulator, Ascending, Assignment, AutoBuckets, Buckets, Computed, Descending, Distance, Edge, Facet,
-    Facets, Fits, Frame, GeoNear, Grouping, InOrder, InOrderOfOne, Joining, Measured, Series, Sorted,
-    Unordered, Window, Windowed, Windows, add_to_set, avg, count, first, last, max, min, push, std_dev_pop,
-    std_dev_samp, sum,
+    Facets, Fits, Frame, GeoNear, Grouping, InOrder, InOrderOfOne, Joining, Measured, Merge, Series, Sorted,
+    Unordered, WhenMatched, WhenNotMatched, Window, Windowed, Windows, add_to_set, avg, count, first, last,
+    max, min, push, std_dev_pop, std_dev_samp, sum,
 };

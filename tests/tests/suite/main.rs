@@ -210,6 +210,7 @@ mod pipelines_joins;
 mod pipelines_near;
 mod pipelines_window_functions;
 mod pipelines_windows;
+mod pipelines_writes;
 mod queue_batches;
 mod queue_control;
 mod queue_faults;
