@@ -3,7 +3,9 @@
 mod accumulator;
 mod assignment;
 mod bucket;
+mod densify;
 mod facet;
+mod fill;
 mod frame;
 mod geo_near;
 mod lookup;
@@ -24,7 +26,9 @@ pub use self::accumulator::{
 };
 pub use self::assignment::{Assignment, Computed, Fits, Grouping};
 pub use self::bucket::{AutoBuckets, Buckets};
+pub use self::densify::{Densify, Steps};
 pub use self::facet::{Facet, Facets};
+pub use self::fill::{Filler, Filling};
 pub use self::frame::Frame;
 pub use self::geo_near::{Distance, GeoNear, Measured};
 pub use self::lookup::Joining;

@@ -206,6 +206,7 @@ mod pattern_interleavings;
 mod pattern_kinds;
 mod pipelines;
 mod pipelines_constants;
+mod pipelines_gaps;
 mod pipelines_joins;
 mod pipelines_near;
 mod pipelines_window_functions;
