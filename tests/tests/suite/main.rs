@@ -207,6 +207,7 @@ mod pattern_kinds;
 mod pipelines;
 mod pipelines_constants;
 mod pipelines_gaps;
+mod pipelines_graphs;
 mod pipelines_joins;
 mod pipelines_near;
 mod pipelines_window_functions;
