@@ -1,36 +1,32 @@
 //! Units of time.
 
-use std::fmt;
-
-/// A unit of time, as expressions and stages on dates take it.
+/// A unit of time in expressions of dates and in windows over them.
+///
+/// Years, quarters, months and weeks are those of the calendar; a day may have 23 or 25 hours where a zone is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// A year of the calendar.
+    /// From the first of January on.
     Year,
-    /// Three months.
+    /// Three months, from the first of January on.
     Quarter,
-    /// A month of the calendar.
+    /// From its first day on.
     Month,
-    /// Seven days.
+    /// Seven days, from Sunday on unless another first day is said.
     Week,
-    /// A day.
+    /// From midnight on.
     Day,
-    /// An hour.
+    /// 60 minutes.
     Hour,
-    /// A minute.
+    /// 60 seconds.
     Minute,
-    /// A second.
+    /// 1,000 milliseconds.
     Second,
-    /// A millisecond: what dates are stored in.
+    /// What dates are counted in.
     Millisecond,
 }
 
 impl TimeUnit {
-    /// The unit's name in MongoDB: `"year"`, `"millisecond"`.
-    ///
-    /// ```
-    /// assert_eq!(odm::expr::TimeUnit::Quarter.as_str(), "quarter");
-    /// ```
+    /// MongoDB's name of the unit.
     pub fn as_str(self) -> &'static str {
         match self {
             TimeUnit::Year => "year",
@@ -43,11 +39,5 @@ impl TimeUnit {
             TimeUnit::Second => "second",
             TimeUnit::Millisecond => "millisecond",
         }
-    }
-}
-
-impl fmt::Display for TimeUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
