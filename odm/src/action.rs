@@ -58,6 +58,7 @@ mod verify_relations;
 mod watch;
 mod whose;
 mod write_back;
+mod write_results;
 
 pub use self::aggregate::Aggregate;
 pub use self::backup::Backup;
@@ -107,6 +108,7 @@ pub use self::verify_relations::{RelationProblems, RepairReport, VerifyRelations
 pub use self::watch::Watch;
 pub use self::whose::Whose;
 pub use self::write_back::WriteBack;
+pub use self::write_results::Out;
 
 #[cfg(test)]
 pub(crate) mod tests;

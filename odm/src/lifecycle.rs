@@ -60,7 +60,9 @@ pub use self::probe::{
 pub(crate) use self::ready::{After, Ready, Ruling, copied, rule};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;
-pub(crate) use self::scope::{Scope, Settings, conditions, is_living, narrow, narrow_kind, narrow_to};
+pub(crate) use self::scope::{
+    Scope, Settings, conditions, is_living, narrow, narrow_kind, narrow_stages, narrow_to,
+};
 pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
 pub use self::tracked::Tracked;
 pub use self::versions::Versions;

@@ -51,6 +51,11 @@ impl Aggregate {
 }
 
 impl<T> Aggregate<T> {
+    /// The collection.
+    pub(super) fn target(&self) -> &Target {
+        &self.draft.target
+    }
+
     /// The same with these stages, behind those that are there.
     pub(super) fn with_stages(mut self, stages: Result<Vec<RawDocumentBuf>>) -> Self {
         let stages = self.draft.keep(stages);

@@ -17,7 +17,7 @@ use crate::query::Pipeline;
 /// What a pipeline runs over, and how.
 #[derive(Clone, Debug)]
 pub struct PipelineSource {
-    aggregate: Aggregate<Document>,
+    pub(super) aggregate: Aggregate<Document>,
 }
 
 impl PipelineSource {
@@ -97,7 +97,7 @@ impl<T> Pipeline<T, PipelineSource> {
         Ok(counted.first().map_or(0, |counted| counted.count))
     }
 
-    fn aggregate(self) -> Aggregate<Document> {
+    pub(super) fn aggregate(self) -> Aggregate<Document> {
         let (stages, source) = self.into_parts();
         source.aggregate.with_stages(stages)
     }

@@ -169,8 +169,8 @@ impl Operation {
     /// Whether the operation may change data or schema. A command is taken to.
     pub fn is_write(&self) -> bool {
         match self {
+            Operation::Aggregate(aggregate) => aggregate.is_write(),
             Operation::Find(_)
-            | Operation::Aggregate(_)
             | Operation::Count(_)
             | Operation::Distinct(_)
             | Operation::Explain(_)

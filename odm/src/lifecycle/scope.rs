@@ -138,22 +138,25 @@ pub(crate) fn narrow_to(operation: &mut Operation, condition: &RawDocumentBuf) -
                 crate::backend::WriteStatement::Delete(statement) => narrow(&mut statement.filter),
                 crate::backend::WriteStatement::Insert(_) => Ok(()),
             }),
-        Operation::Aggregate(aggregate) => {
-            if let Some(text) = aggregate.pipeline.first().and_then(text_search) {
-                // MongoDB searches texts in the first stage only.
-                let filter = document::narrowed(text, condition)?;
-                aggregate.pipeline[0] = document::single(bson::cstr!("$match"), filter);
-                return Ok(());
-            }
-            let stage = document::single(bson::cstr!("$match"), condition.clone());
-            if let Some(position) = aggregate.pipeline.first().map_or(Some(0), position) {
-                aggregate.pipeline.insert(position, stage);
-            }
-            Ok(())
-        }
+        Operation::Aggregate(aggregate) => narrow_stages(&mut aggregate.pipeline, condition),
         Operation::Explain(explain) => narrow_to(&mut explain.operation, condition),
         _ => Ok(()),
     }
+}
+
+/// Lets the stages see only the documents that meet a condition.
+pub(crate) fn narrow_stages(stages: &mut Vec<RawDocumentBuf>, condition: &RawDocumentBuf) -> Result<()> {
+    if let Some(text) = stages.first().and_then(text_search) {
+        // MongoDB searches texts in the first stage only.
+        let filter = document::narrowed(text, condition)?;
+        stages[0] = document::single(bson::cstr!("$match"), filter);
+        return Ok(());
+    }
+    if let Some(position) = stages.first().map_or(Some(0), position) {
+        let stage = document::single(bson::cstr!("$match"), condition.clone());
+        stages.insert(position, stage);
+    }
+    Ok(())
 }
 
 /// The filter of a stage that searches texts.

@@ -238,7 +238,7 @@ pub(super) fn call(operator: &'static CStr, argument: impl Into<RawBson>) -> Raw
 }
 
 /// An operator of several arguments.
-pub(super) fn call_all(
+pub(in crate::query) fn call_all(
     operator: &'static CStr,
     arguments: impl IntoIterator<Item = Result<RawBson>>,
 ) -> Result<RawBson> {
@@ -258,7 +258,7 @@ pub(super) fn call_named(
     Ok(call(operator, document))
 }
 
-pub(super) fn field_name(name: &str) -> Result<CString> {
+pub(in crate::query) fn field_name(name: &str) -> Result<CString> {
     path_text(name.to_owned())
 }
 

@@ -55,15 +55,20 @@ impl<R, T> Field<R, T> {
         let operand = encode_value(&place).map(|place| {
             let mut near = RawDocumentBuf::new();
             near.append(cstr!("$geometry"), place);
-            distances(&mut near, meters);
+            append_distances(&mut near, [cstr!("$minDistance"), cstr!("$maxDistance")], &meters);
             RawBson::Document(near)
         });
         Filter::from_result(self.operator(Tested::Value, cstr!("$near"), operand))
     }
 }
 
-/// The least and the greatest distance. Bounds that are left out of the range are the numbers next to them.
-fn distances(near: &mut RawDocumentBuf, meters: impl RangeBounds<f64>) {
+/// The least and the greatest distance, by these names. Bounds that are left out of the range are the numbers next to
+/// them.
+pub(super) fn append_distances(
+    document: &mut RawDocumentBuf,
+    [least_name, greatest_name]: [&'static CStr; 2],
+    meters: &impl RangeBounds<f64>,
+) {
     let least = match meters.start_bound() {
         Bound::Included(least) => Some(*least),
         Bound::Excluded(least) => Some(least.next_up()),
@@ -75,10 +80,10 @@ fn distances(near: &mut RawDocumentBuf, meters: impl RangeBounds<f64>) {
         Bound::Unbounded => None,
     };
     if let Some(least) = least {
-        near.append(cstr!("$minDistance"), least);
+        document.append(least_name, least);
     }
     if let Some(greatest) = greatest {
-        near.append(cstr!("$maxDistance"), greatest);
+        document.append(greatest_name, greatest);
     }
 }
 

@@ -3,9 +3,18 @@
 mod accumulator;
 mod assignment;
 mod bucket;
+mod densify;
 mod facet;
+mod fill;
+mod frame;
+mod geo_near;
+mod graph_lookup;
 mod lookup;
+mod merge;
+mod series;
 mod stages;
+mod window;
+mod windows;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,11 +22,22 @@ use std::marker::PhantomData;
 use bson::raw::CStr;
 use bson::{RawBson, RawDocumentBuf};
 
-pub use self::accumulator::{Accumulator, add_to_set, avg, count, first, last, max, min, push, sum};
-pub use self::assignment::{Assignment, Fits, Grouping};
+pub use self::accumulator::{
+    Accumulator, add_to_set, avg, count, first, last, max, min, push, std_dev_pop, std_dev_samp, sum,
+};
+pub use self::assignment::{Assignment, Computed, Fits, Grouping};
 pub use self::bucket::{AutoBuckets, Buckets};
+pub use self::densify::{Densify, Steps};
 pub use self::facet::{Facet, Facets};
+pub use self::fill::{Filler, Filling};
+pub use self::frame::Frame;
+pub use self::geo_near::{Distance, GeoNear, Measured};
+pub use self::graph_lookup::Following;
 pub use self::lookup::Joining;
+pub use self::merge::{Merge, WhenMatched, WhenNotMatched};
+pub use self::series::{Ascending, Descending, InOrder, InOrderOfOne, Series, Sorted, Unordered};
+pub use self::window::{Edge, Window};
+pub use self::windows::{Windowed, Windows};
 use crate::error::Result;
 
 /// Stages that make documents of type `T`, each typed by what comes in and what goes out.

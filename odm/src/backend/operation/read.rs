@@ -78,6 +78,14 @@ pub struct Aggregate {
     pub options: ReadOptions,
 }
 
+impl Aggregate {
+    /// Whether the results are written into a collection: by `$out` or `$merge`, which are the last stage.
+    pub(super) fn is_write(&self) -> bool {
+        let last = self.pipeline.last().and_then(|stage| stage.iter().next());
+        matches!(last, Some(Ok((name, _))) if name == "$out" || name == "$merge")
+    }
+}
+
 /// Counts documents exactly.
 #[derive(Clone, Debug)]
 pub struct Count {

@@ -54,6 +54,17 @@ pub fn avg<R>(value: impl NumberTerm<R>) -> Accumulator<R, Number> {
     Accumulator::of(cstr!("$avg"), value.number())
 }
 
+/// The standard deviation of the values that are numbers, as those of all there are; a double, null where none is.
+pub fn std_dev_pop<R>(value: impl NumberTerm<R>) -> Accumulator<R, Number> {
+    Accumulator::of(cstr!("$stdDevPop"), value.number())
+}
+
+/// The standard deviation of the values that are numbers, as a sample of more; a double, null where there are less than
+/// two.
+pub fn std_dev_samp<R>(value: impl NumberTerm<R>) -> Accumulator<R, Option<Number>> {
+    Accumulator::of(cstr!("$stdDevSamp"), value.number())
+}
+
 macro_rules! of_values {
     ($($name:ident $operator:literal $output:ty, $doc:literal;)*) => {$(
         #[doc = $doc]

@@ -11,12 +11,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Numeric};
 use crate::query::expression::{Encoding, Expr, Gives, Number, field_name};
 
-/// Fields of `Out` with the values that they get from documents of `R`; combined with `&`.
+/// Fields of `Out` with the values that they get from documents of `R`, in stages of a kind `K`; combined with `&`.
 #[must_use]
-pub struct Assignment<R, Out> {
+pub struct Assignment<R, Out, K = Computed> {
     fields: Result<Vec<(String, RawBson)>>,
-    marker: PhantomData<fn() -> (R, Out)>,
+    marker: PhantomData<fn(R, Out, K)>,
 }
+
+/// The kind of the stages that compute fields of one document: `project`, `set`.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Computed;
 
 /// Fields of `Out` with what they get from a group of documents of `R`; combined with `&`.
 #[must_use]
@@ -29,10 +34,7 @@ pub struct Grouping<R, Out> {
 impl<Out, T> Field<Out, T> {
     /// Gets this value in a [`project`](crate::Pipeline::project) or [`set`](crate::Pipeline::set).
     pub fn of<R>(&self, value: impl Gives<R, T>) -> Assignment<R, Out> {
-        Assignment {
-            fields: self.given(value.give(&Encoding::of(self.codec()))),
-            marker: PhantomData,
-        }
+        self.assigned(value.give(&Encoding::of(self.codec())))
     }
 
     /// Is what a [`group`](crate::Pipeline::group) goes by. The field is the output's `_id`, or one inside of it: then
@@ -57,6 +59,13 @@ impl<Out, T> Field<Out, T> {
         }
     }
 
+    pub(super) fn assigned<R, K>(&self, value: Result<RawBson>) -> Assignment<R, Out, K> {
+        Assignment {
+            fields: self.given(value),
+            marker: PhantomData,
+        }
+    }
+
     fn given(&self, value: Result<RawBson>) -> Result<Vec<(String, RawBson)>> {
         let path = self.query_path()?.as_str().to_owned();
         Ok(vec![(path, self.located(value)?)])
@@ -73,34 +82,43 @@ pub trait Fits<T> {}
 
 impl<T> Fits<T> for T {}
 impl<T> Fits<Option<T>> for T {}
+impl<T> Fits<Option<T>> for Option<Option<T>> {}
 impl<T: Numeric> Fits<T> for Number {}
+impl<T: Numeric> Fits<Option<T>> for Option<Number> {}
 
 impl<R, Out> Assignment<R, Out> {
     /// Assigns, of a field and a value in MongoDB's words.
     pub fn raw<T>(field: &Field<Out, T>, value: impl Into<crate::codec::Raw>) -> Assignment<R, Out> {
-        Assignment {
-            fields: field.given(Expr::<R, T>::raw(value).into_value()),
-            marker: PhantomData,
-        }
+        field.assigned(Expr::<R, T>::raw(value).into_value())
     }
 
     /// The argument of `$set`, or of `$project`: then without an `_id` that is not said.
     pub(super) fn into_document(self, is_projection: bool) -> Result<RawDocumentBuf> {
-        let fields = self.fields?;
         let stage = if is_projection { "$project" } else { "$set" };
-        no_twice(stage, fields.iter().map(|(path, _)| path))?;
-        let mut document = RawDocumentBuf::new();
-        let says_id = fields
-            .iter()
-            .any(|(path, _)| path == "_id" || path.starts_with("_id."));
-        for (path, value) in fields {
-            document.append(field_name(&path)?, value);
-        }
+        let says_id = self.fields.iter().flatten().any(|(path, _)| is_id(path));
+        let mut document = self.into_fields(stage)?;
         if is_projection && !says_id {
             document.append(bson::cstr!("_id"), 0);
         }
         Ok(document)
     }
+}
+
+impl<R, Out, K> Assignment<R, Out, K> {
+    /// The fields with what each gets in this stage.
+    pub(super) fn into_fields(self, stage: &'static str) -> Result<RawDocumentBuf> {
+        let fields = self.fields?;
+        no_twice(stage, fields.iter().map(|(path, _)| path))?;
+        let mut document = RawDocumentBuf::new();
+        for (path, value) in fields {
+            document.append(field_name(&path)?, value);
+        }
+        Ok(document)
+    }
+}
+
+fn is_id(path: &str) -> bool {
+    path == "_id" || path.starts_with("_id.")
 }
 
 impl<R, Out> Grouping<R, Out> {
@@ -196,10 +214,10 @@ fn both<V>(first: Result<Vec<V>>, second: Result<Vec<V>>) -> Result<Vec<V>> {
     })
 }
 
-impl<R, Out> BitAnd for Assignment<R, Out> {
-    type Output = Assignment<R, Out>;
+impl<R, Out, K> BitAnd for Assignment<R, Out, K> {
+    type Output = Assignment<R, Out, K>;
 
-    fn bitand(self, other: Assignment<R, Out>) -> Assignment<R, Out> {
+    fn bitand(self, other: Assignment<R, Out, K>) -> Assignment<R, Out, K> {
         Assignment {
             fields: both(self.fields, other.fields),
             marker: PhantomData,
@@ -219,7 +237,7 @@ impl<R, Out> BitAnd for Grouping<R, Out> {
     }
 }
 
-impl<R, Out> fmt::Debug for Assignment<R, Out> {
+impl<R, Out, K> fmt::Debug for Assignment<R, Out, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Assignment").field(&self.fields).finish()
     }

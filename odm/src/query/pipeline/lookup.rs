@@ -4,11 +4,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bson::raw::cstr;
-use bson::{RawArrayBuf, RawDocumentBuf};
+use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
 
 use super::Pipeline;
 use crate::error::Result;
+use crate::lifecycle::narrow_stages;
 use crate::model::{ArrayType, Embedded, Field, Model, Path};
+use crate::query::expression::field_name;
 
 /// How documents of `F` are joined to those of `R`, and which array of `Out` they come into.
 #[must_use]
@@ -55,7 +57,7 @@ impl<T: Embedded, S> Pipeline<T, S> {
             F::fields(),
             Out::fields_at(Path::root()),
         );
-        let argument = join.argument(refine(seen()));
+        let argument = join.argument(refine(Pipeline::new()));
         self.then(cstr!("$lookup"), argument)
     }
 
@@ -63,7 +65,8 @@ impl<T: Embedded, S> Pipeline<T, S> {
     /// (`$unionWith`). Softly deleted documents of the other model are left out, and so are documents of
     /// other kinds.
     pub fn union_with<F: Model>(self, stages: impl FnOnce(Pipeline<F>) -> Pipeline<T>) -> Pipeline<T, S> {
-        let argument = stages(seen()).stages.map(|stages| {
+        let stages = stages(Pipeline::new()).stages.and_then(seen::<F>);
+        let argument = stages.map(|stages| {
             let mut argument = RawDocumentBuf::new();
             argument.append(cstr!("coll"), F::DESCRIPTOR.collection);
             argument.append(cstr!("pipeline"), stages.into_iter().collect::<RawArrayBuf>());
@@ -79,7 +82,7 @@ impl<R, F: Model, Out> Joining<R, F, Out> {
         argument.append(cstr!("from"), F::DESCRIPTOR.collection);
         argument.append(cstr!("localField"), self.local?);
         argument.append(cstr!("foreignField"), self.foreign?);
-        let stages = refined.stages?;
+        let stages = refined.stages.and_then(seen::<F>)?;
         if !stages.is_empty() {
             argument.append(cstr!("pipeline"), stages.into_iter().collect::<RawArrayBuf>());
         }
@@ -88,19 +91,24 @@ impl<R, F: Model, Out> Joining<R, F, Out> {
     }
 }
 
-/// The documents of a model as its own collection shows them: those of its kind that are not softly deleted.
-fn seen<F: Model>() -> Pipeline<F> {
-    let mut condition = bson::Document::new();
+/// These stages over the documents of a model as its own collection shows them.
+fn seen<F: Model>(mut stages: Vec<RawDocumentBuf>) -> Result<Vec<RawDocumentBuf>> {
+    if let Some(condition) = living::<F>()? {
+        narrow_stages(&mut stages, &condition)?;
+    }
+    Ok(stages)
+}
+
+/// What documents of a model as its own collection shows them have: they are of its kind and not softly deleted.
+pub(super) fn living<F: Model>() -> Result<Option<RawDocumentBuf>> {
+    let mut condition = RawDocumentBuf::new();
     if let Some(kind) = F::LIFECYCLE.kind {
-        condition.insert(kind.tag, kind.name);
+        condition.append(field_name(kind.tag)?, kind.name);
     }
     if let Some(name) = F::LIFECYCLE.soft_delete_field() {
-        condition.insert(name, bson::Bson::Null);
+        condition.append(field_name(name)?, RawBson::Null);
     }
-    match condition.is_empty() {
-        true => Pipeline::new(),
-        false => Pipeline::new().raw(bson::doc! { "$match": condition }),
-    }
+    Ok((!condition.is_empty()).then_some(condition))
 }
 
 impl<R, F, Out> fmt::Debug for Joining<R, F, Out> {
