@@ -111,7 +111,7 @@ async fn an_index_is_not_changed_by_a_pattern_of_several(db: &Db) {
         assert!(error.message().contains(shown), "{error}");
     }
     let named = doc! { "collMod": "c", "index": { "name": "b", "hidden": true } };
-    assert_eq!(run(db, named).await.get_bool("hidden_new"), Ok(true));
+    assert!(run(db, named).await.get_bool("hidden_new").unwrap());
 }
 
 async fn a_missing_collection_keeps_no_cursor_open(db: &Db) {
@@ -140,7 +140,7 @@ async fn validation_tells_of_documents_that_do_not_match(db: &Db) {
         command.extend(change);
         run(db, command.clone()).await;
         let reply = run(db, doc! { "validate": "c" }).await;
-        assert_eq!(reply.get_bool("valid"), Ok(valid), "{command}");
+        assert_eq!(reply.get_bool("valid").unwrap(), valid, "{command}");
         assert_eq!(reply.get_array("warnings").unwrap(), warnings, "{command}");
         assert_eq!(reply.get_array("errors").unwrap(), errors, "{command}");
         let number = |name: &str| figure(&reply, name);
