@@ -392,6 +392,7 @@ fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
         change_streams: true,
+        text_indexes: true,
         hashed_indexes: true,
         aggregation: true,
         commands: true,
