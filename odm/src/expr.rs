@@ -12,7 +12,7 @@ pub use crate::query::expression::{
 pub use crate::query::pipeline::{
     Accumulator, Ascending, Assignment, AutoBuckets, Buckets, Computed, Densify, Descending, Distance, Edge,
     Facet, Facets, Filler, Filling, Fits, Following, Frame, GeoNear, Grouping, InOrder, InOrderOfOne,
-    Joining, Measured, Merge, Series, Sorted, Steps, Unordered, WhenMatched, WhenNotMatched, Window,
+    Joining, Merge, Nearness, Series, Sorted, Steps, Unordered, WhenMatched, WhenNotMatched, Window,
     Windowed, Windows, add_to_set, avg, count, first, last, max, min, push, std_dev_pop, std_dev_samp, sum,
 };
 pub use crate::query::{TimeUnit, Weekday};

@@ -31,7 +31,7 @@ pub use self::densify::{Densify, Steps};
 pub use self::facet::{Facet, Facets};
 pub use self::fill::{Filler, Filling};
 pub use self::frame::Frame;
-pub use self::geo_near::{Distance, GeoNear, Measured};
+pub use self::geo_near::{Distance, GeoNear, Nearness};
 pub use self::graph_lookup::Following;
 pub use self::lookup::Joining;
 pub use self::merge::{Merge, WhenMatched, WhenNotMatched};

@@ -34,7 +34,7 @@ pub struct Distance<Out>(PhantomData<fn() -> Out>);
 /// The fields of `Out` that get the distance, and the place that was measured to.
 #[must_use]
 #[derive(Debug)]
-pub struct Measured<Out> {
+pub struct Nearness<Out> {
     distance: Result<CString>,
     place: Option<Result<CString>>,
     marker: PhantomData<fn() -> Out>,
@@ -42,8 +42,8 @@ pub struct Measured<Out> {
 
 impl<Out> Distance<Out> {
     /// This field gets the distance, in meters.
-    pub fn into<V: Numeric>(self, field: &Field<Out, V>) -> Measured<Out> {
-        Measured {
+    pub fn into<V: Numeric>(self, field: &Field<Out, V>) -> Nearness<Out> {
+        Nearness {
             distance: field.query_path(),
             place: None,
             marker: PhantomData,
@@ -51,9 +51,9 @@ impl<Out> Distance<Out> {
     }
 }
 
-impl<Out> Measured<Out> {
+impl<Out> Nearness<Out> {
     /// This field gets the place that was measured to: the nearest one, where the documents' field holds several.
-    pub fn place<V: Located>(mut self, field: &Field<Out, V>) -> Measured<Out> {
+    pub fn place<V: Located>(mut self, field: &Field<Out, V>) -> Nearness<Out> {
         self.place = Some(field.query_path());
         self
     }
@@ -148,7 +148,7 @@ impl<T: Embedded, S> GeoNear<T, S> {
     /// distance.into(&out.meters).place(&out.at)`. `Out` is `T` with these fields.
     pub fn output<Out: Embedded>(
         self,
-        output: impl FnOnce(Out::Fields<Out>, Distance<Out>) -> Measured<Out>,
+        output: impl FnOnce(Out::Fields<Out>, Distance<Out>) -> Nearness<Out>,
     ) -> Pipeline<Out, S> {
         let measured = output(Out::fields_at(Path::root()), Distance(PhantomData));
         let is_first = !matches!(&self.pipeline.stages, Ok(stages) if !stages.is_empty());
@@ -164,7 +164,7 @@ impl<T: Embedded, S> GeoNear<T, S> {
         pipeline.then(cstr!("$geoNear"), argument)
     }
 
-    fn argument<Out>(self, measured: Measured<Out>) -> (Pipeline<T, S>, Result<RawDocumentBuf>) {
+    fn argument<Out>(self, measured: Nearness<Out>) -> (Pipeline<T, S>, Result<RawDocumentBuf>) {
         let mut argument = self.distances;
         let (place, key, filter) = (self.place, self.key, self.filter);
         let argument = place.and_then(|place| {
