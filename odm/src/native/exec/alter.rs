@@ -4,7 +4,7 @@ use super::super::catalog::rules::{self, number, unknown, wrong_type};
 use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Fields, Owned, Value, equal};
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::{TreeId, Write};
@@ -528,13 +528,8 @@ fn invalid(message: String) -> Fault {
 ///
 /// # Errors
 /// Code 181 when there are several.
-fn only_by<'a>(collection: &'a Collection, keys: Doc<'_>) -> Result<Option<&'a IndexEntry>> {
-    let mut found = collection.indexes.iter().filter(|entry| {
-        equal(
-            &Value::Document(entry.definition.key_pattern()),
-            &Value::Document(keys),
-        )
-    });
+fn only_by<'a>(collection: &'a Collection, keys: Doc<'a>) -> Result<Option<&'a IndexEntry>> {
+    let mut found = indexes::with_keys(collection, keys);
     let (Some(first), second) = (found.next(), found.next()) else {
         return Ok(None);
     };

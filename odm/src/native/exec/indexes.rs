@@ -398,6 +398,19 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
     stored.split_at(stored.len().saturating_sub(super::scan::RECORD_BYTES))
 }
 
+/// The indexes of these keys.
+pub(super) fn with_keys<'a>(
+    collection: &'a Collection,
+    keys: Doc<'a>,
+) -> impl Iterator<Item = &'a IndexEntry> + 'a {
+    collection.indexes.iter().filter(move |entry| {
+        equal(
+            &Value::Document(entry.definition.key_pattern()),
+            &Value::Document(keys),
+        )
+    })
+}
+
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
     if view::list::is_list(ns) {
@@ -423,13 +436,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         }
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
-            let with_keys = collection.indexes.iter().filter(|entry| {
-                equal(
-                    &Value::Document(entry.definition.key_pattern()),
-                    &Value::Document(*keys),
-                )
-            });
-            let with_keys: Vec<&IndexEntry> = with_keys.collect();
+            let with_keys: Vec<&IndexEntry> = with_keys(&collection, *keys).collect();
             if with_keys.len() > 1 {
                 let specs = with_keys.iter().take(2).map(|entry| entry.definition.shown());
                 return Err(Fault::new(
