@@ -106,23 +106,28 @@ impl Draft<backend::Find> {
 impl<O: Into<Operation>> Draft<O> {
     /// The operation and where it goes, after what is asked of related documents, or the first thing that went wrong.
     pub(crate) async fn asked(mut self) -> Result<(Target, Operation)> {
-        let related = self.related.take();
-        let (target, mut operation) = self.ready()?;
-        if let Some(related) = related {
-            let name = operation.name();
-            let filter = async {
-                if operation.is_upsert() {
-                    let message =
-                        "an upsert is not narrowed by related documents: await the filter, and give it that";
-                    return Err(Error::new(ErrorKind::InvalidArgument, message));
-                }
-                let node = related.resolve(&target, &operation.search_options()).await?;
-                Ok(node.document())
-            };
-            let filter = filter.await;
-            let narrowed = filter.and_then(|filter| narrow_to(&mut operation, &filter));
-            narrowed.map_err(|error| target.explain(error, name))?;
+        match self.related.take() {
+            None => self.ready(),
+            // Boxed: the futures of all other actions would keep room for it.
+            Some(related) => Box::pin(self.narrowed_by(related)).await,
         }
+    }
+
+    async fn narrowed_by(self, related: Box<Related>) -> Result<(Target, Operation)> {
+        let (target, mut operation) = self.ready()?;
+        let name = operation.name();
+        let filter = async {
+            if operation.is_upsert() {
+                let message =
+                    "an upsert is not narrowed by related documents: await the filter, and give it that";
+                return Err(Error::new(ErrorKind::InvalidArgument, message));
+            }
+            let node = related.resolve(&target, &operation.search_options()).await?;
+            Ok(node.document())
+        };
+        let filter = filter.await;
+        let narrowed = filter.and_then(|filter| narrow_to(&mut operation, &filter));
+        narrowed.map_err(|error| target.explain(error, name))?;
         Ok((target, operation))
     }
 
