@@ -54,6 +54,11 @@ impl Worker<'_> {
         self.settle();
     }
 
+    /// Whether it can go on. Who is done may be woken as late as anybody.
+    fn is_woken(&self) -> bool {
+        self.work.is_some() && self.woken.0.load(Ordering::SeqCst)
+    }
+
     fn is_ready(&self) -> bool {
         self.work.is_some() && self.gate.is_waited_at()
     }
@@ -72,7 +77,7 @@ impl Worker<'_> {
 fn settle(workers: &mut [Worker<'_>; 2]) -> Vec<usize> {
     let start = Instant::now();
     loop {
-        while workers.iter().any(|worker| worker.woken.0.load(Ordering::SeqCst)) {
+        while workers.iter().any(Worker::is_woken) {
             workers.iter_mut().for_each(Worker::settle);
         }
         let goes_on = |n: &usize| {
