@@ -14,8 +14,8 @@ use crate::problem::{Problems, problem};
 pub(crate) struct OnType {
     pub(crate) rename_all: Option<Renaming>,
     pub(crate) rename_all_fields: Option<Renaming>,
-    pub(crate) tag: Option<String>,
-    pub(crate) content: Option<String>,
+    pub(crate) tag: Option<LitStr>,
+    pub(crate) content: Option<LitStr>,
     pub(crate) untagged: bool,
     pub(crate) transparent: bool,
     pub(crate) from: Option<Type>,
@@ -63,8 +63,8 @@ impl OnType {
             match key {
                 "rename_all" => on_type.rename_all = renaming(meta, problems)?,
                 "rename_all_fields" => on_type.rename_all_fields = renaming(meta, problems)?,
-                "tag" => on_type.tag = Some(text(meta)?.value()),
-                "content" => on_type.content = Some(text(meta)?.value()),
+                "tag" => on_type.tag = Some(text(meta)?),
+                "content" => on_type.content = Some(text(meta)?),
                 "untagged" => on_type.untagged = true,
                 "transparent" => on_type.transparent = true,
                 "deny_unknown_fields" => on_type.deny_unknown_fields = Some(meta.path.span()),

@@ -21,6 +21,10 @@ pub trait Numeric {
     /// The least and the greatest value, where these are integers.
     #[doc(hidden)]
     const RANGE: Option<(i64, i64)> = None;
+
+    /// Whether values can be stored as decimals, which can be greater than any double.
+    #[doc(hidden)]
+    const DECIMALS: bool = true;
 }
 
 /// A type stored as a string: `starts_with`, `contains`, `regex`.
@@ -93,6 +97,10 @@ pub trait MapKey: MapType {
 pub trait Newtype: FieldType {
     /// What is stored.
     type Inner;
+
+    /// Whether it refers to a document, by the value that it holds.
+    #[doc(hidden)]
+    const IS_REFERENCE: bool = false;
 }
 
 #[diagnostic::do_not_recommend]
@@ -100,6 +108,7 @@ impl<T: Newtype<Inner: Ordered>> Ordered for T {}
 #[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Numeric>> Numeric for T {
     const RANGE: Option<(i64, i64)> = T::Inner::RANGE;
+    const DECIMALS: bool = T::Inner::DECIMALS;
 }
 #[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Text>> Text for T {}
@@ -119,6 +128,7 @@ impl<T: Newtype<Inner: MapType>> MapType for T {
 impl<T: Ordered> Ordered for Option<T> {}
 impl<T: Numeric> Numeric for Option<T> {
     const RANGE: Option<(i64, i64)> = T::RANGE;
+    const DECIMALS: bool = T::DECIMALS;
 }
 impl<T: Text> Text for Option<T> {}
 impl<T: Date> Date for Option<T> {}

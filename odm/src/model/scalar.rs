@@ -43,8 +43,8 @@ values! {
     u32: Ordered IdType;
     u64: Ordered IdType;
     usize: Ordered IdType;
-    f32: Ordered Numeric IdType;
-    f64: Ordered Numeric IdType;
+    f32: Ordered IdType;
+    f64: Ordered IdType;
     std::num::NonZeroI8: Ordered IdType;
     std::num::NonZeroI16: Ordered IdType;
     std::num::NonZeroI32: Ordered IdType;
@@ -96,11 +96,20 @@ untyped! {
     bson::RawDocumentBuf: IdType;
 }
 
+impl Numeric for f32 {
+    const DECIMALS: bool = false;
+}
+
+impl Numeric for f64 {
+    const DECIMALS: bool = false;
+}
+
 /// Integers and what they hold, of which no more can be stored than 64 bits with a sign.
 macro_rules! integers {
     ($($type:ty: $least:expr, $most:expr;)*) => {$(
         impl Numeric for $type {
             const RANGE: Option<(i64, i64)> = Some(($least, $most));
+            const DECIMALS: bool = false;
         }
     )*};
 }
