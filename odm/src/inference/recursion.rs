@@ -1,0 +1,127 @@
+//! Documents that hold documents of their own shape: answers to answers, parts of parts.
+
+use std::collections::BTreeSet;
+
+use super::shape::{DocumentShape, Shape};
+
+/// Merges nested documents into those around them, where they have the same fields: `{text, answers: [{text, answers}]}`
+/// is one shape. The outermost stay, as they have an `_id`.
+pub(crate) fn fold(documents: &mut DocumentShape) {
+    for (_, shape) in &mut documents.fields {
+        fold_value(shape);
+    }
+}
+
+fn fold_value(shape: &mut Shape) {
+    if let Some(arrays) = &mut shape.arrays {
+        fold_value(&mut arrays.items);
+    }
+    let Some(documents) = &mut shape.documents else {
+        return;
+    };
+    let names: Vec<String> = documents.fields.iter().map(|(name, _)| name.clone()).collect();
+    let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    for name in &names {
+        let is_same = documents.field(name).and_then(nested).is_some_and(|inner| {
+            // Once may be chance: that it goes on is what tells.
+            inner
+                .field(name)
+                .is_some_and(|next| next.documents.is_some() || next.arrays.is_some())
+                && is_within(inner, name, &known)
+        });
+        if is_same {
+            unite(documents, name);
+        }
+    }
+    fold(documents);
+}
+
+/// The documents that a field holds, by itself or as elements of an array.
+pub(super) fn nested(shape: &Shape) -> Option<&DocumentShape> {
+    match (&shape.documents, &shape.arrays) {
+        (Some(documents), None) => Some(documents),
+        (None, Some(arrays)) => arrays.items.documents.as_deref(),
+        _ => None,
+    }
+}
+
+fn nested_mut(shape: &mut Shape) -> Option<&mut DocumentShape> {
+    match (&mut shape.documents, &mut shape.arrays) {
+        (Some(documents), None) => Some(documents),
+        (None, Some(arrays)) => arrays.items.documents.as_deref_mut(),
+        _ => None,
+    }
+}
+
+/// Whether all that goes on by this field has no other names.
+fn is_within(inner: &DocumentShape, field: &str, known: &BTreeSet<&str>) -> bool {
+    let is_known =
+        inner.values.is_none() && inner.fields.iter().all(|(name, _)| known.contains(name.as_str()));
+    let next = inner.field(field).and_then(nested);
+    is_known && next.is_none_or(|next| is_within(next, field, known))
+}
+
+/// Counts what is nested by this field as more of the same.
+fn unite(documents: &mut DocumentShape, field: &str) {
+    let mut inner = match field_mut(documents, field).and_then(nested_mut) {
+        Some(inner) => {
+            let mark = DocumentShape::as_outer(inner.count);
+            std::mem::replace(inner, mark)
+        }
+        None => return,
+    };
+    if inner.is_outer {
+        return;
+    }
+    unite(&mut inner, field);
+    // What is deeper is marked in the same way, so that the marks merge.
+    documents.merge(inner);
+    if let Some(mark) = field_mut(documents, field).and_then(nested_mut) {
+        mark.is_outer = true;
+    }
+}
+
+fn field_mut<'a>(documents: &'a mut DocumentShape, field: &str) -> Option<&'a mut Shape> {
+    let mut fields = documents.fields.iter_mut();
+    fields.find(|(name, _)| name == field).map(|(_, shape)| shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, rawdoc};
+
+    use super::*;
+
+    fn folded(document: &RawDocumentBuf) -> DocumentShape {
+        let mut shape = DocumentShape::default();
+        shape.add(document);
+        fold(&mut shape);
+        shape
+    }
+
+    #[test]
+    fn answers_to_answers_are_answers() {
+        let answer = rawdoc! {"text": "c", "score": 1, "answers": []};
+        let answer = rawdoc! {"text": "b", "answers": [answer, {"text": "d"}]};
+        let shape = folded(&rawdoc! {"_id": 1, "answers": [{"text": "a", "answers": [answer]}]});
+        // The third level has a field of its own.
+        let answers = shape.field("answers").and_then(nested).unwrap();
+        assert!(!answers.field("answers").and_then(nested).unwrap().is_outer);
+
+        let third = rawdoc! {"text": "c", "answers": [{"text": "d"}]};
+        let second = rawdoc! {"text": "b", "answers": [third]};
+        let shape = folded(&rawdoc! {"_id": 1, "answers": [{"text": "a", "answers": [second]}]});
+        let answers = shape.field("answers").and_then(nested).unwrap();
+        assert_eq!((answers.count, answers.field("text").unwrap().seen), (4, 4));
+        let inner = answers.field("answers").and_then(nested).unwrap();
+        assert!(inner.is_outer && inner.fields.is_empty());
+    }
+
+    #[test]
+    fn fields_that_are_named_alike_are_no_circle() {
+        let shape =
+            folded(&rawdoc! {"book": {"name": "a", "city": "b", "publisher": {"name": "c", "city": "d"}}});
+        let book = shape.field("book").and_then(nested).unwrap();
+        assert!(!book.field("publisher").and_then(nested).unwrap().is_outer);
+    }
+}
