@@ -120,6 +120,15 @@ impl Place {
         bounds.min()
     }
 
+    /// How many elements the array must have.
+    pub(crate) fn least(&self) -> Option<u32> {
+        let least = self.rules.iter().filter_map(|rule| match rule {
+            Rule::MinItems(least) => Some(*least),
+            _ => None,
+        });
+        least.max()
+    }
+
     fn step(self, step: &Step<'_>, found: &mut Vec<Place>) {
         let segment = step.name;
         let position = segment.parse::<usize>().ok();

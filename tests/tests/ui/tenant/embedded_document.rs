@@ -1,0 +1,17 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+struct Company {
+    name: String,
+    town: String,
+}
+
+#[derive(Serialize, Deserialize, odm::Model)]
+struct Invoice {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(tenant)]
+    company: Company,
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+struct Line {
+    #[odm(tenant)]
+    company: String,
+}
+
+fn main() {}

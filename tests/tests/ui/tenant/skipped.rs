@@ -1,0 +1,12 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+struct Invoice {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(tenant)]
+    #[serde(skip)]
+    company: String,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+struct Invoice {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(tenant)]
+    company: String,
+    #[odm(tenant)]
+    department: String,
+}
+
+fn main() {}
