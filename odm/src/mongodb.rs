@@ -1,10 +1,11 @@
 //! MongoDB through its official driver: the only module that names it.
 //!
 //! Pool, TLS, authentication, read and write concern, read preference and retryable writes are the driver's,
-//! reachable through the URL and through [`backend`] with a client of your own.
+//! reachable through the URL and through [`backend()`] with a client of your own.
 
 mod collections;
 mod command;
+mod concerns;
 mod cursor;
 mod cursors;
 mod document;
@@ -12,7 +13,10 @@ mod driver_parts;
 mod error;
 mod limit;
 mod read;
+mod session;
+mod snapshot;
 mod statistics;
+mod task;
 mod transaction;
 mod watch;
 mod write;
@@ -20,7 +24,7 @@ mod write;
 use std::any::Any;
 use std::fmt;
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use self::cursors::CursorSessions;
 use self::driver_parts::DriverParts;
@@ -28,10 +32,12 @@ pub use self::driver_parts::{Session, client, error, session};
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, ClientSession, Collection, Database};
 use bson::RawDocumentBuf;
+use bson::raw::cstr;
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
-    Backend, Capabilities, Namespace, Operation, Response, Transaction, TransactionOptions,
+    self, Backend, Capabilities, Concerns, Namespace, Operation, ReadConcern, Response, Transaction,
+    TransactionOptions,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -39,10 +45,13 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) const NAME: &str = "mongodb";
 
 /// A driver client as a backend.
+#[derive(Clone)]
 struct MongoBackend {
     client: Client,
+    /// What operations ask for beside what the client's options say.
+    concerns: Concerns,
     /// Of commands.
-    cursors: CursorSessions,
+    cursors: Arc<CursorSessions>,
 }
 
 impl fmt::Debug for MongoBackend {
@@ -91,24 +100,63 @@ pub(crate) async fn open(url: &str, app_name: Option<&str>) -> Result<(Arc<dyn B
 /// # Ok(()) }
 /// ```
 pub fn backend(client: Client) -> Arc<dyn Backend> {
-    Arc::new(MongoBackend {
-        client,
-        cursors: CursorSessions::default(),
-    })
+    Arc::new(MongoBackend::of(client))
 }
 
 /// The driver itself, in the version this crate was built with.
 pub use ::mongodb as driver;
 
 impl MongoBackend {
+    fn of(client: Client) -> MongoBackend {
+        MongoBackend {
+            client,
+            concerns: Concerns::default(),
+            cursors: Arc::default(),
+        }
+    }
+
     fn database(&self, name: &str) -> Database {
-        self.client.database(name)
+        match concerns::of_database(&self.concerns) {
+            None => self.client.database(name),
+            Some(options) => self.client.database_with_options(name, options),
+        }
     }
 
     fn collection(&self, namespace: &Namespace) -> Collection<RawDocumentBuf> {
-        self.client
-            .database(&namespace.database)
+        self.database(&namespace.database)
             .collection(&namespace.collection)
+    }
+
+    /// Executes an operation, perhaps in a session that is no transaction's.
+    fn execute_in<'a>(
+        &'a self,
+        operation: Operation,
+        session: Option<&'a SharedSession>,
+    ) -> BoxFuture<'a, Result<Response>> {
+        Box::pin(async move {
+            let (name, is_write) = (operation.name(), operation.is_write());
+            let namespace = operation.namespace().map(ToString::to_string);
+            self.run(operation, session)
+                .await
+                .map_err(|e| error::located(e, name, is_write, namespace))
+        })
+    }
+
+    /// The same, asking for this too.
+    fn asking(&self, concerns: Concerns) -> Result<MongoBackend> {
+        concerns::check(&concerns)?;
+        Ok(MongoBackend {
+            concerns: concerns.or(self.concerns),
+            ..self.clone()
+        })
+    }
+
+    /// The same for a causal session, whose reads wait for what it has seen: what is available may not.
+    fn causal(mut self) -> MongoBackend {
+        if self.concerns().read_concern == Some(ReadConcern::Available) {
+            self.concerns.read_concern = Some(ReadConcern::Local);
+        }
+        self
     }
 }
 
@@ -131,21 +179,40 @@ impl Backend for MongoBackend {
     }
 
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        self.execute_in(operation, None)
+    }
+
+    fn concerned(&self, concerns: Concerns) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(Some(Arc::new(self.asking(concerns)?)))
+    }
+
+    fn concerns(&self) -> Concerns {
+        concerns::asked(self.concerns, &self.client)
+    }
+
+    fn session(&self) -> BoxFuture<'_, Result<Option<Arc<dyn backend::Session>>>> {
         Box::pin(async move {
-            let (name, is_write) = (operation.name(), operation.is_write());
-            let namespace = operation.namespace().map(ToString::to_string);
-            self.run(operation, None)
-                .await
-                .map_err(|e| error::located(e, name, is_write, namespace))
+            let session = session::start(self.clone()).await?;
+            Ok(Some(Arc::new(session) as Arc<dyn backend::Session>))
+        })
+    }
+
+    fn snapshot<'a>(&'a self, database: &'a str) -> BoxFuture<'a, Result<Option<Arc<dyn Backend>>>> {
+        Box::pin(async move {
+            let snapshot = snapshot::take(self.clone(), database, None).await?;
+            Ok(Some(Arc::new(snapshot) as Arc<dyn Backend>))
         })
     }
 
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
-            let client = self.client.clone();
-            let transaction = transaction::begin(client, options).await?;
+            let transaction = transaction::begin(self, options, None).await?;
             Ok(Arc::new(transaction) as Arc<dyn Transaction>)
         })
+    }
+
+    fn connection(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.cursors.clone())
     }
 
     fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
@@ -182,9 +249,63 @@ fn refused<'a>(text: &'static str) -> BoxFuture<'a, Attempt<Response>> {
 
 type Attempt<T> = std::result::Result<T, Failure>;
 
-/// The session of a transaction, shared by its operations and cursors. Operations of one transaction run one
-/// after another: the server allows no other way.
-type SharedSession = Arc<tokio::sync::Mutex<ClientSession>>;
+/// A session, shared by its operations and cursors, which run one after another: the driver, and in a transaction the
+/// server, allows no other way.
+#[derive(Clone)]
+struct SharedSession {
+    driver: Arc<tokio::sync::Mutex<ClientSession>>,
+    /// What became of the transaction, where it is one's; said under the lock.
+    end: Option<Arc<OnceLock<&'static str>>>,
+}
+
+impl SharedSession {
+    fn of(session: ClientSession) -> SharedSession {
+        SharedSession {
+            driver: Arc::new(tokio::sync::Mutex::new(session)),
+            end: None,
+        }
+    }
+
+    fn of_transaction(session: ClientSession) -> SharedSession {
+        SharedSession {
+            end: Some(Arc::default()),
+            ..SharedSession::of(session)
+        }
+    }
+
+    async fn lock(&self) -> tokio::sync::MutexGuard<'_, ClientSession> {
+        self.driver.lock().await
+    }
+
+    /// For an operation, which may have waited until the transaction was over: the driver would make it outside of it.
+    async fn enter(&self) -> Result<tokio::sync::MutexGuard<'_, ClientSession>> {
+        let session = self.lock().await;
+        self.check_running()?;
+        Ok(session)
+    }
+
+    /// For the end of a transaction, behind which no operation enters.
+    async fn end(&self, text: &'static str) -> tokio::sync::MutexGuard<'_, ClientSession> {
+        let session = self.lock().await;
+        if let Some(end) = &self.end {
+            end.get_or_init(|| text);
+        }
+        session
+    }
+
+    /// To be asked under the lock.
+    fn check_running(&self) -> Result<()> {
+        match self.end.as_ref().and_then(|end| end.get()) {
+            Some(text) => Err(Error::new(ErrorKind::Locked, *text).with_backend(NAME)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether what runs in this session is a part of a transaction.
+fn in_transaction(session: Option<&SharedSession>) -> bool {
+    session.is_some_and(|session| session.end.is_some())
+}
 
 impl MongoBackend {
     /// A future of its own for each verb: the stack holds no room for the others while one of them runs.
@@ -224,7 +345,7 @@ impl MongoBackend {
                 refused("MongoDB is backed up by `mongodump` or by snapshots of its files")
             }
             Operation::Compact(_) => refused("MongoDB compacts a collection by its `compact` command"),
-            Operation::Flush(_) if session.is_some() => {
+            Operation::Flush(_) if in_transaction(session) => {
                 refused("a transaction's writes are not durable before it commits")
             }
             // An acknowledged write is as durable as its write concern says.
@@ -233,8 +354,39 @@ impl MongoBackend {
         }
     }
 
-    /// Runs a command with the client's write concern where it is a write; the reply's write errors are not
-    /// looked at.
+    /// Runs a command that changes something; a write concern that is not met is an error.
+    async fn change(
+        &self,
+        database: &str,
+        command: RawDocumentBuf,
+        session: Option<&SharedSession>,
+    ) -> Attempt<bson::Document> {
+        let reply = self.write(database, command, session).await?;
+        match error::concern_of(&reply) {
+            Some(error) => Err(error.into()),
+            None => Ok(reply),
+        }
+    }
+
+    /// Runs a command that changes something, with the write concern that the driver adds to its own methods only; inside
+    /// a transaction none is allowed. The reply's errors are not looked at.
+    async fn write(
+        &self,
+        database: &str,
+        mut command: RawDocumentBuf,
+        session: Option<&SharedSession>,
+    ) -> Attempt<bson::Document> {
+        if !in_transaction(session)
+            && let Some(concern) = self.database(database).write_concern()
+            && let Ok(concern) = bson::serialize_to_raw_document_buf(concern)
+            && !concern.is_empty()
+        {
+            command.append(cstr!("writeConcern"), concern);
+        }
+        self.command(database, command, session).await
+    }
+
+    /// Runs a command as it is.
     async fn command(
         &self,
         database: &str,
@@ -245,7 +397,7 @@ impl MongoBackend {
         match session {
             None => Ok(database.run_raw_command(command).await?),
             Some(session) => {
-                let mut session = session.lock().await;
+                let mut session = session.enter().await?;
                 Ok(database.run_raw_command(command).session(&mut *session).await?)
             }
         }

@@ -35,8 +35,9 @@ impl Tx {
 
     /// Makes the writes visible and durable, all together.
     ///
-    /// Calling it again after success does nothing. After an error with the label
-    /// `UnknownTransactionCommitResult` it can be called again; [`Db::transaction`] does so by itself.
+    /// Calling it again after success does nothing. After an error of kind `InDoubt`, or one with the label
+    /// `UnknownTransactionCommitResult`, it can be called again: [`Db::transaction`] does so by itself for that label. A
+    /// write concern that is not met is in doubt too: the writes are committed, and a failover may take them back.
     ///
     /// Cancel safety: when the future is dropped before it is ready, the writes may or may not have been
     /// committed, but never a part of them. One round trip; none when the transaction did nothing, if the
@@ -44,16 +45,16 @@ impl Tx {
     ///
     /// # Errors
     /// `Conflict` when another transaction was first, `Locked` when the transaction was aborted, `InDoubt`
-    /// when it is not known whether it was committed.
+    /// when it is not known whether it was committed, or for good.
     pub async fn commit(&self) -> Result<()> {
         let result = self.guard.commit().await;
-        if result.is_err() && self.guard.is_aborted() {
+        if result.is_err() {
             self.guard.rolled_back().await;
         }
         result
     }
 
-    /// Forgets the writes. Does nothing when the transaction is over. One round trip.
+    /// Forgets the writes. Does nothing when the transaction is over or being committed. One round trip.
     pub async fn abort(&self) {
         self.guard.abort().await;
         self.guard.rolled_back().await;

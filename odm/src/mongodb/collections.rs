@@ -20,7 +20,7 @@ pub(super) async fn create_indexes(
     let indexes: bson::RawArrayBuf = create.indexes.iter().map(|index| index.0.as_ref()).collect();
     let command = rawdoc! { "createIndexes": create.namespace.collection.as_str(), "indexes": indexes };
     backend
-        .command(&create.namespace.database, command, session)
+        .change(&create.namespace.database, command, session)
         .await?;
     Ok(Response::Done)
 }
@@ -32,9 +32,7 @@ pub(super) async fn drop_indexes(
 ) -> Attempt<Response> {
     let mut command = rawdoc! { "dropIndexes": drop.namespace.collection.as_str() };
     command.append(cstr!("index"), drop.index);
-    backend
-        .command(&drop.namespace.database, command, session)
-        .await?;
+    backend.change(&drop.namespace.database, command, session).await?;
     Ok(Response::Done)
 }
 
@@ -80,7 +78,7 @@ pub(super) async fn create(
     let command = rawdoc! { "create": create.namespace.collection.as_str() };
     let command = with_fields(command, &create.options)?;
     backend
-        .command(&create.namespace.database, command, session)
+        .change(&create.namespace.database, command, session)
         .await?;
     Ok(Response::Done)
 }
@@ -93,7 +91,7 @@ pub(super) async fn modify(
     let command = rawdoc! { "collMod": modify.namespace.collection.as_str() };
     let command = with_fields(command, &modify.changes)?;
     let reply = backend
-        .command(&modify.namespace.database, command, session)
+        .change(&modify.namespace.database, command, session)
         .await?;
     Ok(Response::Document(Some(read::raw(&reply)?)))
 }
@@ -108,7 +106,7 @@ pub(super) async fn rename(
         "to": rename.to.to_string(),
         "dropTarget": rename.drop_target,
     };
-    backend.command("admin", command, session).await?;
+    backend.change("admin", command, session).await?;
     Ok(Response::Done)
 }
 
@@ -127,7 +125,7 @@ pub(super) async fn drop(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     let command = rawdoc! { "drop": drop.namespace.collection.as_str() };
-    match backend.command(&drop.namespace.database, command, session).await {
+    match backend.change(&drop.namespace.database, command, session).await {
         Err(failure) if code(&failure) == Some(NAMESPACE_NOT_FOUND) => Ok(Response::Done),
         Err(failure) => Err(failure),
         Ok(_) => Ok(Response::Done),
@@ -140,6 +138,15 @@ pub(super) async fn list(
     list: ListCollections,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
+    // The rest of a list is had from the session that began it.
+    let own = match session {
+        Some(_) => None,
+        None => {
+            let own = backend.client.start_session().causal_consistency(false).await?;
+            Some(SharedSession::of(own))
+        }
+    };
+    let session = session.or(own.as_ref());
     let command = rawdoc! { "listCollections": 1, "filter": list.filter, "cursor": { "batchSize": 1000 } };
     let reply = backend.command(&list.database, command, session).await?;
     let mut found = first_batch(&reply)?;
@@ -165,7 +172,7 @@ pub(super) async fn drop_database(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     backend
-        .command(&drop.database, rawdoc! { "dropDatabase": 1 }, session)
+        .change(&drop.database, rawdoc! { "dropDatabase": 1 }, session)
         .await?;
     Ok(Response::Done)
 }

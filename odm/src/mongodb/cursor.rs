@@ -2,22 +2,43 @@
 
 use std::fmt;
 
+use ::mongodb::ClientSession;
 use ::mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor, SessionRawBatchCursor};
 use bson::RawDocument;
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 
-use super::{SharedSession, error};
+use super::task::Task;
+use super::{Attempt, SharedSession, error};
 use crate::backend::{Batch, BatchCursor, Namespace};
 use crate::error::Result;
 
 /// Where the batches come from.
 enum Source {
     Plain(Box<RawBatchCursor>),
-    /// A cursor of a transaction: each fetch borrows the transaction's session.
+    /// A cursor of a session, which each fetch borrows.
     Session(Box<SessionRawBatchCursor>, SharedSession),
+    /// A fetch in a session is under way.
+    Fetch(Task<Fetched>),
     /// The last one is read.
     Nowhere,
+}
+
+/// What a fetch in a session gives back, with what it found.
+type Fetched = (
+    Box<SessionRawBatchCursor>,
+    SharedSession,
+    Attempt<Option<RawBatch>>,
+);
+
+async fn fetch(mut cursor: Box<SessionRawBatchCursor>, session: SharedSession) -> Fetched {
+    let next = fetched(&mut cursor, &session).await;
+    (cursor, session, next)
+}
+
+async fn fetched(cursor: &mut SessionRawBatchCursor, session: &SharedSession) -> Attempt<Option<RawBatch>> {
+    let mut session = session.enter().await?;
+    Ok(cursor.stream(&mut session).next().await.transpose()?)
 }
 
 /// A cursor on the server.
@@ -29,29 +50,47 @@ pub(super) struct MongoCursor {
 }
 
 impl MongoCursor {
-    /// A cursor without a transaction. One whose first batch is all there is ends here: the driver has tasks that wait
-    /// for its end, and they are woken together with those of its session.
+    /// A cursor without a session.
     pub(super) async fn plain(
         mut cursor: RawBatchCursor,
         namespace: Namespace,
     ) -> ::mongodb::error::Result<MongoCursor> {
         // It came with the cursor.
         let first = cursor.next().await.transpose()?;
+        let source = || Source::Plain(Box::new(cursor));
+        Ok(MongoCursor::opened(first, source, namespace))
+    }
+
+    /// A cursor of a session, which is held.
+    pub(super) async fn of_session(
+        mut cursor: SessionRawBatchCursor,
+        shared: &SharedSession,
+        held: &mut ClientSession,
+        namespace: Namespace,
+    ) -> ::mongodb::error::Result<MongoCursor> {
+        let first = cursor.stream(held).next().await.transpose()?;
+        let source = || Source::Session(Box::new(cursor), shared.clone());
+        Ok(MongoCursor::opened(first, source, namespace))
+    }
+
+    /// One whose first batch is all there is ends here: the driver has tasks that wait for its end, and they are woken
+    /// together with those of its session.
+    fn opened(first: Option<RawBatch>, source: impl FnOnce() -> Source, namespace: Namespace) -> MongoCursor {
         let source = match first.as_ref().is_none_or(is_last) {
             true => Source::Nowhere,
-            false => Source::Plain(Box::new(cursor)),
+            false => source(),
         };
-        Ok(MongoCursor {
+        MongoCursor {
             first,
             source,
             namespace,
-        })
+        }
     }
 
     /// Whether it is open, and its first batch is empty.
     pub(super) fn waits_at_once(&self) -> bool {
         let has_documents = |first: &RawBatch| first.doc_slices().is_ok_and(|items| !items.is_empty());
-        matches!(self.source, Source::Plain(_)) && !self.first.as_ref().is_some_and(has_documents)
+        !matches!(self.source, Source::Nowhere) && !self.first.as_ref().is_some_and(has_documents)
     }
 
     /// The same with its first batch alone: the server's cursor is closed.
@@ -62,32 +101,33 @@ impl MongoCursor {
         }
     }
 
-    /// A cursor of a transaction.
-    pub(super) fn of_session(
-        cursor: SessionRawBatchCursor,
-        session: SharedSession,
-        namespace: Namespace,
-    ) -> MongoCursor {
-        MongoCursor {
-            first: None,
-            source: Source::Session(Box::new(cursor), session),
-            namespace,
-        }
-    }
-
-    async fn next(&mut self) -> ::mongodb::error::Result<Option<ReplyBatch>> {
+    async fn next(&mut self) -> Attempt<Option<ReplyBatch>> {
         let next = match self.first.take() {
             Some(first) => Some(first),
-            None => match &mut self.source {
-                Source::Plain(cursor) => cursor.next().await.transpose()?,
-                Source::Session(cursor, session) => {
-                    let mut session = session.lock().await;
-                    cursor.stream(&mut session).next().await.transpose()?
-                }
-                Source::Nowhere => None,
-            },
+            None => self.ask().await?,
         };
-        next.map(ReplyBatch::new).transpose()
+        Ok(next.map(ReplyBatch::new).transpose()?)
+    }
+
+    async fn ask(&mut self) -> Attempt<Option<RawBatch>> {
+        let source = std::mem::replace(&mut self.source, Source::Nowhere);
+        self.source = match source {
+            Source::Session(cursor, session) => Source::Fetch(Task::of(fetch(cursor, session))),
+            other => other,
+        };
+        match &mut self.source {
+            Source::Plain(cursor) => Ok(cursor.next().await.transpose()?),
+            Source::Fetch(task) => {
+                let fetched = task.await;
+                self.source = Source::Nowhere;
+                let (cursor, session, next) = fetched?;
+                if !matches!(&next, Ok(batch) if batch.as_ref().is_none_or(is_last)) {
+                    self.source = Source::Session(cursor, session);
+                }
+                next
+            }
+            Source::Session(..) | Source::Nowhere => Ok(None),
+        }
     }
 }
 
@@ -107,7 +147,7 @@ impl BatchCursor for MongoCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         Box::pin(async move {
             let next = self.next().await.map_err(|failure| {
-                error::located(failure.into(), "getMore", false, Some(self.namespace.to_string()))
+                error::located(failure, "getMore", false, Some(self.namespace.to_string()))
             })?;
             Ok(next.map(|batch| Box::new(batch) as Box<dyn Batch>))
         })

@@ -4,7 +4,7 @@
 //! any session that is free: as a rule the last one, but not where other commands run beside it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::mongodb::Client;
 use bson::{Bson, Document, RawBsonRef, RawDocument};
@@ -59,7 +59,7 @@ impl CursorSessions {
             }
             (name, _) if OPENING.contains(&name) => {
                 let session = client.start_session().causal_consistency(false).await?;
-                Ok(Some(Arc::new(tokio::sync::Mutex::new(session))))
+                Ok(Some(SharedSession::of(session)))
             }
             _ => Ok(None),
         }

@@ -16,6 +16,15 @@ pub(super) fn decode(raw: &RawDocument) -> Attempt<Document> {
     })
 }
 
+/// Whether a decoded filter says all that this one does: a document within an expression may have a field twice.
+pub(super) fn is_kept(filter: &RawDocument) -> bool {
+    if !matches!(filter.get("$expr"), Ok(Some(_))) {
+        return true;
+    }
+    let again = Document::try_from(filter).and_then(|decoded| RawDocumentBuf::try_from(&decoded));
+    again.is_ok_and(|again| again.as_bytes() == filter.as_bytes())
+}
+
 /// Decodes an optional document.
 pub(super) fn decode_optional(raw: Option<&RawDocumentBuf>) -> Attempt<Option<Document>> {
     raw.map(|raw| decode(raw)).transpose()

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::mongodb::error::Error as DriverError;
 use ::mongodb::{Client, ClientSession};
@@ -19,8 +18,8 @@ use crate::transaction::Tx;
 #[derive(Clone)]
 pub(super) struct DriverParts {
     pub(super) client: Client,
-    /// Of a transaction; with whether the server has heard of it.
-    pub(super) session: Option<(SharedSession, Arc<AtomicBool>)>,
+    /// Of a transaction.
+    pub(super) session: Option<SharedSession>,
 }
 
 impl DriverParts {
@@ -84,12 +83,12 @@ pub fn client(db: &Db) -> Result<Client> {
 pub async fn session(tx: &Tx) -> Result<Session> {
     let parts = DriverParts::of(tx)?;
     tx.guard().check_running()?;
-    let Some((session, is_known)) = parts.session else {
+    let Some(session) = parts.session else {
         let message = "the database is not in a transaction";
         return Err(Error::new(ErrorKind::Unsupported, message).with_backend(super::NAME));
     };
-    let held = session.lock_owned().await;
-    is_known.store(true, Ordering::Relaxed);
+    let held = session.driver.clone().lock_owned().await;
+    session.check_running()?;
     Ok(Session(held))
 }
 

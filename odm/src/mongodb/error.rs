@@ -77,6 +77,13 @@ pub(super) fn from_driver(error: DriverError, is_write: bool) -> Error {
     own.with_backend(NAME).with_source(error)
 }
 
+/// That a reply says so of its write concern.
+pub(super) fn concern_of(reply: &Document) -> Option<Error> {
+    let missed = reply.get_document("writeConcernError").ok()?;
+    let code = missed.get_i32("code").unwrap_or_default();
+    Some(unsatisfied(code, missed.get_str("errmsg").unwrap_or_default()))
+}
+
 /// A write that took effect where it was made, and not where its concern wants it too.
 pub(super) fn unsatisfied(code: i32, message: &str) -> Error {
     let text = format!("write concern was not satisfied: {message}");
@@ -122,7 +129,7 @@ pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBu
     }
     if code == 280 && message.contains("resume token was not found") {
         let text = "the stream cannot resume at this token: its filter or its pipeline leaves out the event that the token \
-                    is of; resume with those that gave the token";
+                    is of, or the token is another server's; resume with the filter that gave it, where it was given";
         return Error::new(ErrorKind::InvalidArgument, text)
             .with_code(code)
             .with_backend(NAME)

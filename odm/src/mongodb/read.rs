@@ -6,26 +6,27 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures_core::future::BoxFuture;
 
 use super::cursor::MongoCursor;
-use super::{Attempt, MongoBackend, SharedSession, command, cursors, document, limit};
+use super::{
+    Attempt, MongoBackend, SharedSession, command, cursors, document, in_transaction, limit, session,
+};
 use crate::backend::{
-    Aggregate, Count, Distinct, Explain, Find, Namespace, ReadOptions, Response, RunCommand, Tail,
+    Aggregate, Backend, Count, Distinct, Explain, Find, Namespace, ReadConcern, ReadOptions, Response,
+    RunCommand, Tail,
 };
 use crate::error::{Error, ErrorKind};
 
 /// Runs an action, which is of another type for each verb, to a cursor of raw batches.
-macro_rules! batches {
-    ($action:ident, $session:ident, $namespace:expr) => {{
-        let cursor = match $session {
+macro_rules! opened {
+    ($action:ident, $session:expr, $namespace:expr) => {
+        match $session {
             None => MongoCursor::plain($action.batch().await?, $namespace).await?,
             Some(shared) => {
-                let mut session = shared.lock().await;
+                let mut session = shared.enter().await?;
                 let cursor = $action.session(&mut *session).batch().await?;
-                drop(session);
-                MongoCursor::of_session(cursor, shared.clone(), $namespace)
+                MongoCursor::of_session(cursor, shared, &mut session, $namespace).await?
             }
-        };
-        Ok(Response::Cursor(Box::new(cursor)))
-    }};
+        }
+    };
 }
 
 /// Runs a find with the driver's cursor of raw batches.
@@ -55,11 +56,17 @@ pub(super) async fn find(
     options.collation = document::collation(find.options.collation.as_ref())?;
     options.let_vars = document::decode_optional(find.options.variables.as_ref())?;
     let filter: Document = document::decode(&find.filter)?;
-    if find.tail.is_some() && session.is_none() {
-        return tail(collection, filter, options, find.namespace).await;
+    if find.tail.is_some() && !in_transaction(session) {
+        // It waits for documents: in the session itself all else would wait with it.
+        let own = match session {
+            None => None,
+            Some(session) => Some(session::behind(&backend.client, session).await?),
+        };
+        return tail(collection, filter, options, find.namespace, own).await;
     }
     let action = collection.find(filter).with_options(options);
-    batches!(action, session, find.namespace)
+    let cursor = opened!(action, session, find.namespace);
+    Ok(Response::Cursor(Box::new(cursor)))
 }
 
 /// Opens a tailable cursor that goes on. A future of its own: it would make that of every other find larger.
@@ -73,22 +80,22 @@ fn tail(
     filter: Document,
     options: FindOptions,
     namespace: Namespace,
+    session: Option<SharedSession>,
 ) -> BoxFuture<'static, Attempt<Response>> {
     Box::pin(async move {
-        let open = || {
-            collection
-                .find(filter.clone())
-                .with_options(options.clone())
-                .batch()
+        let open = async || -> Attempt<MongoCursor> {
+            let action = collection.find(filter.clone()).with_options(options.clone());
+            Ok(opened!(action, &session, namespace.clone()))
         };
-        let mut cursor = MongoCursor::plain(open().await?, namespace.clone()).await?;
+        let mut cursor = open().await?;
         if cursor.waits_at_once() {
-            cursor = match collection
-                .find_one(Document::new())
-                .projection(doc! { "_id": 1 })
-                .await?
-            {
-                Some(_) => MongoCursor::plain(open().await?, namespace).await?,
+            let any = collection.find_one(Document::new()).projection(doc! { "_id": 1 });
+            let any = match &session {
+                None => any.await?,
+                Some(shared) => any.session(&mut *shared.enter().await?).await?,
+            };
+            cursor = match any {
+                Some(_) => open().await?,
                 None => cursor.ended(),
             };
         }
@@ -109,7 +116,8 @@ pub(super) async fn aggregate(
     let action = collection
         .aggregate(document::decode_all(&aggregate.pipeline)?)
         .with_options(options);
-    batches!(action, session, aggregate.namespace)
+    let cursor = opened!(action, session, aggregate.namespace);
+    Ok(Response::Cursor(Box::new(cursor)))
 }
 
 fn aggregate_options(own: &ReadOptions) -> Attempt<AggregateOptions> {
@@ -129,7 +137,9 @@ pub(super) async fn count(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     let collection = backend.collection(&count.namespace);
-    if count.estimated && session.is_none() {
+    // Nobody estimates of a moment.
+    let is_of_a_moment = backend.concerns().read_concern == Some(ReadConcern::Snapshot);
+    if count.estimated && !in_transaction(session) && !is_of_a_moment {
         let mut options = ::mongodb::options::EstimatedDocumentCountOptions::default();
         options.max_time = limit::time(count.options.max_time);
         options.comment = count.options.comment.map(Into::into);
@@ -156,7 +166,7 @@ pub(super) async fn count(
     let total = match session {
         None => action.await?,
         Some(shared) => {
-            let mut session = shared.lock().await;
+            let mut session = shared.enter().await?;
             action.session(&mut *session).await?
         }
     };
@@ -200,7 +210,7 @@ fn count_with_variables<'a>(
                 }
             }
             Some(shared) => {
-                let mut session = shared.lock().await;
+                let mut session = shared.enter().await?;
                 let mut cursor = action.session(&mut *session).await?;
                 match cursor.advance(&mut session).await? {
                     true => cursor.current().get_i64("n"),
@@ -233,7 +243,7 @@ pub(super) async fn distinct(
     let values = match session {
         None => action.await?,
         Some(shared) => {
-            let mut session = shared.lock().await;
+            let mut session = shared.enter().await?;
             action.session(&mut *session).await?
         }
     };

@@ -5,22 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::mongodb::ClientSession;
 use ::mongodb::error::ErrorKind as DriverKind;
-use ::mongodb::options::{
-    Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference,
-    SelectionCriteria, TransactionOptions as DriverTransactionOptions, WriteConcern as DriverWriteConcern,
-};
-use ::mongodb::{Client, ClientSession};
+use ::mongodb::options::TransactionOptions as DriverTransactionOptions;
 use bson::doc;
 use futures_core::future::BoxFuture;
-use tokio::sync::Mutex;
 
-use super::cursors::CursorSessions;
 use super::driver_parts::DriverParts;
-use super::{MongoBackend, SharedSession, error, limit};
+use super::task::{Task, to_its_end};
+use super::{MongoBackend, SharedSession, concerns, error, limit, session};
 use crate::backend::{
-    Backend, Capabilities, Operation, ReadConcern, ReadPreference, Response, Transaction, TransactionOptions,
-    WriteConcern,
+    Backend, Capabilities, Concerns, Operation, ReadPreference, Response, Transaction, TransactionOptions,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -32,24 +27,10 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) struct MongoTransaction {
     backend: Arc<MongoBackend>,
     session: SharedSession,
+    /// The session that it was begun in, which sees its writes afterwards.
+    after: Option<SharedSession>,
     /// Whether the server has answered in it.
     is_known: Arc<AtomicBool>,
-}
-
-/// Does it whether or not somebody still waits for it.
-async fn to_its_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => {
-                let message = "the runtime ended before the operation did";
-                Err(Error::new(ErrorKind::Network, message)
-                    .with_backend(super::NAME)
-                    .with_source(error))
-            }
-        },
-    }
 }
 
 impl fmt::Debug for MongoTransaction {
@@ -58,20 +39,31 @@ impl fmt::Debug for MongoTransaction {
     }
 }
 
-/// Starts a session and a transaction on it; the server hears of it with the first operation.
-pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result<MongoTransaction> {
+/// Starts a session and a transaction on it, which sees what another session has seen; the server hears of it with the
+/// first operation.
+pub(super) async fn begin(
+    backend: &MongoBackend,
+    options: TransactionOptions,
+    after: Option<SharedSession>,
+) -> Result<MongoTransaction> {
+    let client = backend.client.clone();
     let locate = |e: ::mongodb::error::Error| error::located(e.into(), "startTransaction", false, None);
     let mut session: ClientSession = client.start_session().await.map_err(locate)?;
+    if let Some(after) = &after {
+        session::follow(&mut session, &*after.lock().await);
+    }
     let mut own = DriverTransactionOptions::default();
-    own.read_concern = options.read_concern.map(|concern| match concern {
-        ReadConcern::Local => DriverReadConcern::local(),
-        ReadConcern::Majority => DriverReadConcern::majority(),
-        ReadConcern::Snapshot => DriverReadConcern::snapshot(),
-    });
-    own.write_concern = options.write_concern.map(write_concern);
-    own.selection_criteria = options
-        .read_preference
-        .map(|preference| SelectionCriteria::ReadPreference(read_preference(preference)));
+    let level = backend.concerns().read_concern.map(concerns::in_transaction);
+    let concerns = Concerns {
+        read_concern: options.read_concern.or(level),
+        write_concern: options.write_concern,
+        // Nothing else is allowed, whatever the handle or the URL prefers.
+        read_preference: Some(options.read_preference.unwrap_or(ReadPreference::Primary)),
+    };
+    let concerns = concerns.or(backend.concerns);
+    own.read_concern = concerns.read_concern.map(concerns::read);
+    own.write_concern = concerns.write_concern.map(concerns::write);
+    own.selection_criteria = concerns.read_preference.map(concerns::selection);
     own.max_commit_time = limit::time(options.max_commit_time);
     let mut started = session.start_transaction().with_options(own.clone()).await;
     if matches!(&started, Err(error) if matches!(*error.kind, DriverKind::Transaction { .. })) {
@@ -83,33 +75,13 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
     started.map_err(locate)?;
     Ok(MongoTransaction {
         backend: Arc::new(MongoBackend {
-            client,
-            cursors: CursorSessions::default(),
+            concerns: Concerns::default(),
+            ..backend.clone()
         }),
-        session: Arc::new(Mutex::new(session)),
+        session: SharedSession::of_transaction(session),
+        after,
         is_known: Arc::default(),
     })
-}
-
-fn write_concern(concern: WriteConcern) -> DriverWriteConcern {
-    let mut own = match concern.member_count() {
-        None => DriverWriteConcern::majority(),
-        Some(count) => DriverWriteConcern::from(Acknowledgment::Nodes(count)),
-    };
-    own.journal = concern.wants_journal();
-    own.w_timeout = concern.wait();
-    own
-}
-
-fn read_preference(preference: ReadPreference) -> DriverReadPreference {
-    let options = None;
-    match preference {
-        ReadPreference::Primary => DriverReadPreference::Primary,
-        ReadPreference::PrimaryPreferred => DriverReadPreference::PrimaryPreferred { options },
-        ReadPreference::Secondary => DriverReadPreference::Secondary { options },
-        ReadPreference::SecondaryPreferred => DriverReadPreference::SecondaryPreferred { options },
-        ReadPreference::Nearest => DriverReadPreference::Nearest { options },
-    }
 }
 
 impl Backend for MongoTransaction {
@@ -125,23 +97,19 @@ impl Backend for MongoTransaction {
         Box::pin(async move {
             let name = operation.name();
             let namespace = operation.namespace().map(ToString::to_string);
-            // Nothing of a transaction is in doubt before its commit.
-            let locate = move |e| error::located(e, name, false, namespace);
-            if self.is_known.load(Ordering::Relaxed) {
-                return self
-                    .backend
-                    .run(operation, Some(&self.session))
-                    .await
-                    .map_err(locate);
-            }
-            let (backend, session) = (Arc::clone(&self.backend), Arc::clone(&self.session));
+            let (backend, session) = (Arc::clone(&self.backend), self.session.clone());
             let is_known = Arc::clone(&self.is_known);
-            to_its_end(async move {
-                let response = backend.run(operation, Some(&session)).await.map_err(locate)?;
+            let work = async move {
+                let response = backend.run(operation, Some(&session)).await;
+                // Nothing of a transaction is in doubt before its commit.
+                let response = response.map_err(|e| error::located(e, name, false, namespace))?;
                 is_known.store(true, Ordering::Relaxed);
-                Ok(response)
-            })
-            .await
+                Ok::<_, Error>(response)
+            };
+            match self.is_known.load(Ordering::Relaxed) {
+                true => Task::of(work).await?,
+                false => to_its_end(work).await?,
+            }
         })
     }
 
@@ -151,10 +119,14 @@ impl Backend for MongoTransaction {
         })
     }
 
+    fn connection(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.backend.connection()
+    }
+
     fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         DriverParts {
             client: self.backend.client.clone(),
-            session: Some((Arc::clone(&self.session), Arc::clone(&self.is_known))),
+            session: Some(self.session.clone()),
         }
         .boxed()
     }
@@ -163,23 +135,30 @@ impl Backend for MongoTransaction {
 impl Transaction for MongoTransaction {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            to_its_end(async move {
-                let mut session = session.lock().await;
+            let (session, after) = (self.session.clone(), self.after.clone());
+            let committed = to_its_end(async move {
+                let mut session = session.end("the transaction was committed").await;
                 let committed = session.commit_transaction().await;
-                committed.map_err(|e| error::located(e.into(), "commitTransaction", true, None))
-            })
-            .await
+                committed.map_err(|e| error::located(e.into(), "commitTransaction", true, None))?;
+                if let Some(after) = after {
+                    session::follow(&mut *after.lock().await, &session);
+                }
+                Ok::<_, Error>(())
+            });
+            committed.await.map_err(|unfinished| {
+                let text = "whether the transaction was committed is not known";
+                Error::new(ErrorKind::InDoubt, text).with_source(unfinished)
+            })?
         })
     }
 
     fn abort(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let session = Arc::clone(&self.session);
+            let session = self.session.clone();
             // A transaction that the server no longer knows is aborted already.
             let _ = to_its_end(async move {
-                let _ = session.lock().await.abort_transaction().await;
-                Ok(())
+                let mut session = session.end("the transaction was aborted").await;
+                session.abort_transaction().await
             })
             .await;
         })

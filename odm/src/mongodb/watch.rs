@@ -8,9 +8,9 @@ use ::mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType, Full
 use bson::RawDocumentBuf;
 use futures_core::future::BoxFuture;
 
-use super::{Attempt, MongoBackend, SharedSession, document, error, limit};
+use super::{Attempt, MongoBackend, SharedSession, concerns, document, error, in_transaction, limit};
 use crate::backend::{
-    Batch, BatchCursor, FullDocument, FullDocumentBeforeChange, Response, Watch, WatchScope,
+    Batch, BatchCursor, FullDocument, FullDocumentBeforeChange, ReadConcern, Response, Watch, WatchScope,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,7 +20,7 @@ pub(super) async fn watch(
     watch: Watch,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    if session.is_some() {
+    if in_transaction(session) {
         let text = "a change stream cannot be opened inside a transaction";
         return Err(Error::new(ErrorKind::InvalidArgument, text).with_code(263).into());
     }
@@ -43,6 +43,10 @@ pub(super) async fn watch(
     options.show_expanded_events = watch.expanded.then_some(true);
     options.max_await_time = limit::time(watch.max_await_time);
     options.comment = watch.comment.map(Into::into);
+    // Changes are told when a majority has them, whatever else the handle or the URL reads.
+    options.read_concern = Some(concerns::read(ReadConcern::Majority));
+    // The client as a whole knows of no handle.
+    options.selection_criteria = backend.concerns.read_preference.map(concerns::selection);
     let pipeline = document::decode_all(&watch.pipeline)?;
     let (stream, namespace) = match watch.scope {
         WatchScope::Collection(ns) => {

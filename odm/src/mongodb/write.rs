@@ -11,7 +11,7 @@ mod update;
 
 use ::mongodb::error::ErrorKind as DriverKind;
 use ::mongodb::options::UpdateModifications;
-use bson::{Bson, RawBson, RawDocumentBuf};
+use bson::{Bson, Document, RawBson};
 
 pub(super) use self::bulk::bulk;
 pub(super) use self::delete::delete;
@@ -22,22 +22,23 @@ use super::{Attempt, document, error};
 use crate::backend::{Modification, WriteResult};
 use crate::error::{Error, ErrorKind};
 
-/// A write error of a single statement is a result, as in a batch; anything else fails the operation.
-fn statement_failed(failure: ::mongodb::error::Error, mut result: WriteResult) -> Attempt<WriteResult> {
-    match failure.kind.as_ref() {
-        DriverKind::Write(::mongodb::error::WriteFailure::WriteError(write)) => {
-            let reply = failure.server_response().cloned();
-            if let Some(reply) = &reply {
-                // An update of many that stops at an error keeps what it changed before.
-                result.summary.modified = number(reply, "nModified");
-                result.summary.matched = number(reply, "n");
-            }
-            let own = error::from_code(write.code, write.message.clone(), reply.as_ref());
-            result.errors.push((0, own.with_source(failure)));
-            Ok(result)
-        }
-        _ => of_the_only(failure),
+/// A write error of a single statement is a result, as in a batch, and so is a write concern that is not met; anything
+/// else fails the operation.
+fn statement_failed(failure: ::mongodb::error::Error, kind: batch::Kind) -> Attempt<WriteResult> {
+    let reply = match failure.kind.as_ref() {
+        DriverKind::Write(_) => failure.server_response(),
+        _ => None,
+    };
+    let Some(reply) = reply.and_then(|reply| Document::try_from(reply.as_ref()).ok()) else {
+        return of_the_only(failure);
+    };
+    // An update of many that stops at an error keeps what it changed before.
+    let mut result = batch::parse_reply(&reply, kind)?;
+    let errors = result.errors.iter_mut().map(|(_, error)| error);
+    for error in errors.chain(&mut result.concern) {
+        *error = error.clone().with_source(failure.clone());
     }
+    Ok(result)
 }
 
 /// A failure of a command with a single statement: that one is too large, or the command failed as a whole.
@@ -49,14 +50,6 @@ fn of_the_only(failure: ::mongodb::error::Error) -> Attempt<WriteResult> {
         }
         _ => Err(failure.into()),
     }
-}
-
-fn number(reply: &RawDocumentBuf, name: &str) -> u64 {
-    reply
-        .get_i32(name)
-        .ok()
-        .and_then(|n| u64::try_from(n).ok())
-        .unwrap_or(0)
 }
 
 fn modifications(modification: &Modification) -> Attempt<UpdateModifications> {

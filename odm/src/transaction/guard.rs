@@ -69,8 +69,12 @@ impl Guard {
         self.endings().rollback.push(action);
     }
 
-    /// Runs what waits for the rollback.
+    /// Runs what waits for the rollback, if the transaction is rolled back: it may be committed, or nobody may know
+    /// whether it is.
     pub(crate) async fn rolled_back(&self) {
+        if !self.is_aborted() {
+            return;
+        }
         let endings = std::mem::take(&mut *self.endings());
         for action in endings.rollback {
             action.await;
@@ -93,6 +97,11 @@ impl Guard {
 
     pub(crate) fn is_aborted(&self) -> bool {
         self.state.load(Ordering::Acquire) == ABORTED
+    }
+
+    /// Whether it was committed or aborted. What is being committed may be asked for that again.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state.load(Ordering::Acquire), COMMITTED | ABORTED)
     }
 
     /// Whether an operation failed in a way that running the transaction again can cure.
@@ -189,10 +198,14 @@ impl Guard {
                     action.await;
                 }
             }
-            Err(error) if error.has_label(UNKNOWN_COMMIT) => {}
+            // Of two that asked at a time, the other one was told.
+            Err(_) if self.state.load(Ordering::Acquire) == COMMITTED => return Ok(()),
+            // It is committed, or may be.
+            Err(error) if error.is_in_doubt() || error.has_label(UNKNOWN_COMMIT) => {}
             Err(error) => {
                 self.notice(error);
-                self.state.store(ABORTED, Ordering::Release);
+                let (from, to) = (Ordering::AcqRel, Ordering::Acquire);
+                let _ = self.state.compare_exchange(COMMITTING, ABORTED, from, to);
             }
         }
         if let (Err(error), Some(cause)) = (&result, cause)

@@ -41,8 +41,9 @@ where
         let value = match body(tx.clone()).await {
             Ok(value) => value,
             Err(error) => {
-                let again = tx.guard().is_transient();
                 tx.guard().abort().await;
+                // The body may have committed it, or asked for that without being told whether it is.
+                let again = tx.guard().is_aborted() && tx.guard().is_transient();
                 if again && backoff.wait().await {
                     continue;
                 }
@@ -51,17 +52,14 @@ where
             }
         };
         // The body may have ended the transaction itself.
-        if !tx.is_running() {
+        if tx.guard().is_over() {
             return Ok(value);
         }
         match commit(&tx, &mut backoff).await {
             Ok(()) => return Ok(value),
-            Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => {}
+            Err(error) if error.has_label(TRANSIENT) && tx.guard().is_aborted() && backoff.wait().await => {}
             Err(error) => {
-                // It may be committed where nobody knows whether it is.
-                if tx.guard().is_aborted() {
-                    tx.guard().rolled_back().await;
-                }
+                tx.guard().rolled_back().await;
                 return Err(error.into());
             }
         }

@@ -1,10 +1,13 @@
 //! Transactions: their end, their retries, and transactions inside transactions.
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bson::doc;
 
+use super::Tx;
 use super::guard::{TRANSIENT, UNKNOWN_COMMIT};
 use crate::action::tests::book::Book;
 use crate::backend::TransactionOptions;
@@ -20,6 +23,34 @@ fn conflict() -> Error {
 
 fn unknown() -> Error {
     Error::new(ErrorKind::Network, "connection reset").with_label(UNKNOWN_COMMIT)
+}
+
+fn in_doubt() -> Error {
+    Error::new(ErrorKind::InDoubt, "write concern was not satisfied").with_code(100)
+}
+
+/// What the end of a transaction ran.
+#[derive(Default)]
+struct Ends {
+    committed: Arc<AtomicBool>,
+    rolled_back: Arc<AtomicBool>,
+}
+
+impl Ends {
+    async fn follow(&self, tx: &Tx) {
+        let (committed, rolled_back) = (self.committed.clone(), self.rolled_back.clone());
+        tx.after_commit(|| async move { committed.store(true, Ordering::SeqCst) })
+            .await;
+        tx.after_rollback(|| async move { rolled_back.store(true, Ordering::SeqCst) });
+    }
+
+    /// Whether it was committed, and whether it was rolled back.
+    fn seen(&self) -> (bool, bool) {
+        (
+            self.committed.load(Ordering::SeqCst),
+            self.rolled_back.load(Ordering::SeqCst),
+        )
+    }
 }
 
 fn inserted(fake: &Fake) -> &Fake {
@@ -126,24 +157,74 @@ fn what_may_be_committed_is_not_said_to_be_rolled_back() {
     let says = |answer: Error| {
         let fake = Fake::default();
         fake.commit_answers(Err(answer));
-        let rolled_back = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let ends = Ends::default();
         let options = TransactionOptions::new().retry_for(Duration::ZERO);
         let result: Result<()> = block_on(fake.db().transaction_with(options, async |tx| {
-            let rolled_back = rolled_back.clone();
-            tx.after_rollback(move || async move {
-                rolled_back.store(true, std::sync::atomic::Ordering::SeqCst);
-            });
+            ends.follow(&tx).await;
             Ok(())
         }));
         result.unwrap_err();
-        rolled_back.load(std::sync::atomic::Ordering::SeqCst)
+        ends.seen().1
     };
     let too_late = Error::new(ErrorKind::Timeout, "operation exceeded time limit")
         .with_code(50)
         .with_label(UNKNOWN_COMMIT);
     assert!(!says(unknown()));
     assert!(!says(too_late));
+    assert!(!says(in_doubt()));
     assert!(says(conflict()));
+}
+
+#[test]
+fn what_may_be_committed_in_the_body_is_neither_rolled_back_nor_run_again() {
+    for answer in [unknown(), in_doubt()] {
+        let fake = Fake::default();
+        inserted(&fake).commit_answers(Err(answer));
+        let ends = Ends::default();
+        let runs = Cell::new(0);
+        let result: Result<()> = block_on(fake.db().transaction(async |tx| {
+            runs.set(runs.get() + 1);
+            ends.follow(&tx).await;
+            insert(&tx, 1).await?;
+            tx.commit().await.unwrap_err();
+            // As one that had to do with it would be.
+            tx.guard().notice(&conflict());
+            Err(conflict())
+        }));
+        result.unwrap_err();
+        assert_eq!((runs.get(), ends.seen()), (1, (false, false)));
+        assert_eq!(fake.transactions(), (1, 0, 0));
+    }
+}
+
+#[test]
+fn what_may_be_committed_in_the_body_is_asked_again() {
+    let fake = Fake::default();
+    fake.commit_answers(Err(in_doubt()));
+    let ends = Ends::default();
+    block_on(fake.db().transaction(async |tx| {
+        ends.follow(&tx).await;
+        tx.commit().await.unwrap_err();
+        Ok(())
+    }))
+    .unwrap();
+    assert_eq!((fake.transactions(), ends.seen()), ((1, 1, 0), (true, false)));
+}
+
+#[test]
+fn an_abort_rolls_back_nothing_that_may_be_committed() {
+    for answer in [unknown(), in_doubt()] {
+        let fake = Fake::default();
+        fake.commit_answers(Err(answer));
+        let tx = block_on(fake.db().begin()).unwrap();
+        let ends = Ends::default();
+        block_on(ends.follow(&tx));
+        block_on(tx.commit()).unwrap_err();
+        block_on(tx.abort());
+        assert_eq!(ends.seen(), (false, false));
+        block_on(tx.commit()).unwrap();
+        assert_eq!((fake.transactions(), ends.seen()), ((1, 1, 0), (true, false)));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use bson::raw::{CStr, cstr};
 use bson::{Bson, Document, RawDocumentBuf};
 
-use super::super::{Attempt, Failure, MongoBackend, SharedSession, command, error};
+use super::super::{Attempt, Failure, MongoBackend, SharedSession, command, error, in_transaction};
 use super::size::{MAX_DOCUMENT_BYTES, refused};
 use super::{of_the_only, raw_id};
 use crate::backend::{Namespace, ReadOptions, WriteResult};
@@ -91,16 +91,8 @@ impl Batch<'_> {
         {
             return Ok(failed(error));
         }
-        let mut message = self.message(kind, statements);
-        // The driver adds the client's write concern to its own methods only; inside a transaction none is allowed.
-        if session.is_none()
-            && let Some(concern) = backend.client.write_concern()
-            && let Ok(concern) = bson::serialize_to_raw_document_buf(concern)
-            && !concern.is_empty()
-        {
-            message.append(cstr!("writeConcern"), concern);
-        }
-        let reply = backend.command(&self.namespace.database, message, session).await;
+        let message = self.message(kind, statements);
+        let reply = backend.write(&self.namespace.database, message, session).await;
         match reply {
             Err(Failure::Driver(failure)) if statements.len() == 1 => of_the_only(failure),
             reply => parse_reply(&reply?, kind),
@@ -139,7 +131,7 @@ impl Parts {
             length,
             sent: 0,
             ordered,
-            is_in_doubt: session.is_none(),
+            is_in_doubt: !in_transaction(session),
         }
     }
 
@@ -213,9 +205,11 @@ fn absorb(total: &mut WriteResult, part: WriteResult, offset: usize) {
             .into_iter()
             .map(|(index, error)| (index + offset, error)),
     );
+    total.concern = total.concern.take().or(part.concern);
 }
 
-fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
+/// What a reply says of the statements of its command.
+pub(super) fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
     let count = |name: &str| -> u64 {
         match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
@@ -224,7 +218,10 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
             _ => 0,
         }
     };
-    let mut result = WriteResult::default();
+    let mut result = WriteResult {
+        concern: error::concern_of(reply),
+        ..WriteResult::default()
+    };
     for entry in documents(reply, "upserted") {
         let index = place(entry);
         if let Some(id) = entry.get("_id") {
@@ -247,11 +244,6 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
         result
             .errors
             .push((index, error::from_code(code, message, whole.as_ref())));
-    }
-    if let Ok(concern) = reply.get_document("writeConcernError") {
-        let code = concern.get_i32("code").unwrap_or_default();
-        let message = concern.get_str("errmsg").unwrap_or_default();
-        return Err(Failure::Own(error::unsatisfied(code, message)));
     }
     Ok(result)
 }

@@ -1,5 +1,6 @@
 //! Writes of several kinds.
 
+use super::super::document::is_kept;
 use super::super::{Attempt, MongoBackend, SharedSession, command};
 use super::batch::{Batch, Kind, Parts};
 use super::delete::delete_single;
@@ -29,11 +30,11 @@ pub(in crate::mongodb) async fn bulk(
             .count();
         let (run, behind) = rest.split_at(length);
         let goes_on = match run {
-            [WriteStatement::Update(one)] if options.max_time.is_none() => {
+            [WriteStatement::Update(one)] if options.max_time.is_none() && is_kept(&one.filter) => {
                 let outcome = update_single(backend, &namespace, one, &options, session).await;
                 parts.add(1, outcome)?
             }
-            [WriteStatement::Delete(one)] if options.max_time.is_none() => {
+            [WriteStatement::Delete(one)] if options.max_time.is_none() && is_kept(&one.filter) => {
                 let outcome = delete_single(backend, &namespace, one, &options, session).await;
                 parts.add(1, outcome)?
             }

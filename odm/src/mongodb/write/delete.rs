@@ -13,7 +13,9 @@ pub(in crate::mongodb) async fn delete(
     delete: Delete,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    if let ([statement], None) = (delete.statements.as_slice(), delete.options.max_time) {
+    if let ([statement], None) = (delete.statements.as_slice(), delete.options.max_time)
+        && document::is_kept(&statement.filter)
+    {
         return Ok(Response::Write(
             delete_single(backend, &delete.namespace, statement, &delete.options, session).await?,
         ));
@@ -56,14 +58,14 @@ pub(super) async fn delete_single(
     let action = action.with_options(options);
     let outcome = match session {
         None => action.await,
-        Some(session) => action.session(&mut *session.lock().await).await,
+        Some(session) => action.session(&mut *session.enter().await?).await,
     };
-    let mut result = WriteResult::default();
     match outcome {
         Ok(done) => {
+            let mut result = WriteResult::default();
             result.summary.deleted = done.deleted_count;
             Ok(result)
         }
-        Err(failure) => statement_failed(failure, result),
+        Err(failure) => statement_failed(failure, Kind::Delete),
     }
 }

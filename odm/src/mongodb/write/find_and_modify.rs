@@ -46,7 +46,7 @@ pub(in crate::mongodb) async fn find_and_modify(
             let action = $action.with_options(options);
             let done = match session {
                 None => action.await,
-                Some(session) => action.session(&mut *session.lock().await).await,
+                Some(session) => action.session(&mut *session.enter().await?).await,
             };
             done.or_else(unread)?
         }};

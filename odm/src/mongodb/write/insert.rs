@@ -94,7 +94,7 @@ async fn insert_fitting(
     let outcome = match session {
         None => action.await,
         Some(shared) => {
-            let mut session = shared.lock().await;
+            let mut session = shared.enter().await?;
             action.session(&mut *session).await
         }
     };
@@ -103,7 +103,9 @@ async fn insert_fitting(
         Err(failure) => {
             let reply = failure.server_response().cloned();
             match failure.kind.as_ref() {
-                DriverKind::InsertMany(many) if many.write_concern_error.is_none() => {
+                DriverKind::InsertMany(many) => {
+                    let missed = many.write_concern_error.as_ref();
+                    result.concern = missed.map(|missed| error::unsatisfied(missed.code, &missed.message));
                     let errors = many.write_errors.as_deref().unwrap_or_default();
                     let mut indexes = None;
                     for one in errors {

@@ -13,7 +13,9 @@ pub(in crate::mongodb) async fn update(
     update: Update,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    if let ([statement], None) = (update.statements.as_slice(), update.options.max_time) {
+    if let ([statement], None) = (update.statements.as_slice(), update.options.max_time)
+        && document::is_kept(&statement.filter)
+    {
         return Ok(Response::Write(
             update_single(backend, &update.namespace, statement, &update.options, session).await?,
         ));
@@ -56,7 +58,7 @@ pub(super) async fn update_single(
             let action = collection.replace_one(filter, replacement).with_options(options);
             match session {
                 None => action.await,
-                Some(session) => action.session(&mut *session.lock().await).await,
+                Some(session) => action.session(&mut *session.enter().await?).await,
             }
         }
         Modification::Operators(_) | Modification::Pipeline(_) => {
@@ -77,13 +79,13 @@ pub(super) async fn update_single(
             let action = action.with_options(options);
             match session {
                 None => action.await,
-                Some(session) => action.session(&mut *session.lock().await).await,
+                Some(session) => action.session(&mut *session.enter().await?).await,
             }
         }
     };
-    let mut result = WriteResult::default();
     match outcome {
         Ok(done) => {
+            let mut result = WriteResult::default();
             result.summary.matched = done.matched_count;
             result.summary.modified = done.modified_count;
             if let Some(id) = done.upserted_id {
@@ -92,6 +94,6 @@ pub(super) async fn update_single(
             }
             Ok(result)
         }
-        Err(failure) => statement_failed(failure, result),
+        Err(failure) => statement_failed(failure, Kind::Update),
     }
 }

@@ -1,4 +1,4 @@
-//! Write concerns that one machine cannot satisfy, and writes whose results nobody waits for.
+//! Write concerns: the disk that is waited for, what one machine cannot satisfy, and writes whose results nobody waits for.
 
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::exec::statement::Outcome;
@@ -6,9 +6,17 @@ use super::Job;
 use super::reply::{Reply, Verb, text, written};
 use super::shape::{truth, whole};
 
+/// What the write concern of a command asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Concern {
+    /// Whether what is written is to be on the disk before it is acknowledged, if that was said.
+    pub(crate) journaled: Option<bool>,
+    answer: Option<Answer>,
+}
+
 /// How a reply differs for the write concern of its command.
 #[derive(Clone, Debug)]
-pub(crate) enum Concern {
+enum Answer {
     /// The write is done, but not acknowledged as was asked for: what the server says of it.
     Unsatisfied(Fields),
     /// What is written is not counted.
@@ -16,12 +24,36 @@ pub(crate) enum Concern {
 }
 
 impl Concern {
-    /// What the command's write concern, which was found to be well-formed, asks for beyond one machine.
-    pub(super) fn of(doc: Doc<'_>, job: &Job) -> Option<Concern> {
-        if !matches!(job, Job::Batch(..) | Job::Write(_) | Job::Output(..)) {
-            return None;
+    /// What the command's write concern, which was found to be well-formed, asks for.
+    pub(super) fn of(doc: Doc<'_>, job: &Job) -> Concern {
+        let concern = doc.get("writeConcern").and_then(|concern| concern.as_document());
+        match concern {
+            Some(concern) if matches!(job, Job::Batch(..) | Job::Write(_) | Job::Output(..)) => Concern {
+                journaled: journaled(concern),
+                answer: Answer::of(concern, job),
+            },
+            _ => Concern::default(),
         }
-        let concern = doc.get("writeConcern")?.as_document()?;
+    }
+
+    /// The reply with what the concern adds to it, or takes from it.
+    pub(crate) fn apply(self, reply: Vec<u8>) -> Vec<u8> {
+        match self.answer {
+            Some(answer) => answer.apply(&reply),
+            None => reply,
+        }
+    }
+}
+
+/// Whether the journal is to be waited for, if that was said; the server's older word for it is `fsync`.
+fn journaled(concern: Doc<'_>) -> Option<bool> {
+    let said = ["j", "fsync"].into_iter().filter_map(|name| concern.get(name));
+    said.map(|own| truth(&own)).reduce(|one, other| one || other)
+}
+
+impl Answer {
+    /// What is asked for beyond one machine.
+    fn of(concern: Doc<'_>, job: &Job) -> Option<Answer> {
         let w = concern.get("w")?;
         let (code, name, message) = match &w {
             Value::String("majority") => return None,
@@ -39,11 +71,9 @@ impl Concern {
             number => match whole(number).unwrap_or(0) {
                 0 => {
                     // To wait for the journal is to wait.
-                    let waits = ["j", "fsync"]
-                        .into_iter()
-                        .any(|name| concern.get(name).is_some_and(|own| truth(&own)));
+                    let waits = journaled(concern) == Some(true);
                     return match job {
-                        Job::Batch(_, verb) if !waits => Some(Concern::Unacknowledged(*verb)),
+                        Job::Batch(_, verb) if !waits => Some(Answer::Unacknowledged(*verb)),
                         _ => None,
                     };
                 }
@@ -76,7 +106,7 @@ impl Concern {
             .with("wtimeout", Owned::Int32(i32::try_from(time).unwrap_or(0)))
             .with("provenance", text("clientSupplied"));
         let info = Reply::new().with("writeConcern", given.inner());
-        Some(Concern::Unsatisfied(vec![
+        Some(Answer::Unsatisfied(vec![
             ("code".to_owned(), Owned::Int32(code)),
             ("codeName".to_owned(), text(name)),
             ("errmsg".to_owned(), text(message)),
@@ -84,11 +114,10 @@ impl Concern {
         ]))
     }
 
-    /// The reply with what the concern adds to it, or takes from it.
-    pub(crate) fn apply(self, reply: &[u8]) -> Vec<u8> {
+    fn apply(self, reply: &[u8]) -> Vec<u8> {
         match self {
-            Concern::Unacknowledged(verb) => written(verb, &Outcome::default()),
-            Concern::Unsatisfied(error) => {
+            Answer::Unacknowledged(verb) => written(verb, &Outcome::default()),
+            Answer::Unsatisfied(error) => {
                 let fields = Doc::Raw(reply)
                     .elements()
                     .filter(|element| element.name() != b"ok");

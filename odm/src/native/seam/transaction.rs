@@ -1,12 +1,15 @@
 //! Transactions: an overlay that operations borrow one after another.
 
+use std::any::Any;
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 
 use super::super::command::{self, Cursors, Job};
 use super::super::engine::{CommitOptions, Engine, Overlay};
@@ -22,10 +25,9 @@ use super::footprint;
 use super::lifetime::Lifetime;
 use super::request::{self, Request};
 use super::response::{located, translate, written};
-use super::{NativeBackend, capabilities};
+use super::{NativeBackend, capabilities, concern};
 use crate::backend::{
     Backend, Capabilities, Footprint, Operation, ReadPreference, Response, Transaction, TransactionOptions,
-    WriteConcern,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -47,7 +49,10 @@ pub(super) struct NativeTransaction {
 /// Begins a transaction.
 pub(super) fn begin(backend: &NativeBackend, options: &TransactionOptions) -> Outcomes<NativeTransaction> {
     if let Some(concern) = options.write_concern {
-        check_concern(concern, backend.name)?;
+        concern::check(concern, backend.name, "transactions")?;
+    }
+    if let Some(level) = options.read_concern {
+        concern::check_level(level)?;
     }
     let overlay = backend.engine.begin()?;
     let state = Arc::new(Mutex::new(State::Running(Box::new(overlay))));
@@ -63,34 +68,19 @@ pub(super) fn begin(backend: &NativeBackend, options: &TransactionOptions) -> Ou
             .is_some_and(|preference| preference != ReadPreference::Primary),
         durable: options
             .write_concern
-            .is_some_and(|concern| concern.wants_journal() == Some(true)),
+            .and_then(|concern| concern.wants_journal())
+            .unwrap_or(backend.journaled),
         max_commit_time: options.max_commit_time,
     })
-}
-
-/// The engine is one member, and has a journal when it has files.
-fn check_concern(concern: WriteConcern, name: &str) -> Outcomes<()> {
-    match concern.member_count() {
-        Some(0) => Err(Fault::new(
-            code::BAD_VALUE,
-            "transactions do not support unacknowledged write concern",
-        )),
-        Some(count) if count > 1 => Err(Fault::unsupported(format!(
-            "the embedded engine is one member: {count} members cannot acknowledge a commit"
-        ))),
-        _ if concern.wants_journal() == Some(true) && name == "memory" => Err(Fault::unsupported(
-            "a database in memory cannot put a commit on the disk",
-        )),
-        _ => Ok(()),
-    }
 }
 
 #[derive(Debug)]
 pub(super) enum State {
     Running(Box<Overlay>),
+    /// Under way or done: whoever asks again is told the same, as also when the one who asked first has gone away.
+    Committing(Shared<BoxFuture<'static, Outcomes<()>>>),
     /// An operation failed, or the program gave up.
     Aborted,
-    Committed,
 }
 
 impl fmt::Debug for NativeTransaction {
@@ -129,6 +119,10 @@ impl Backend for NativeTransaction {
         })
     }
 
+    fn connection(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.cursors.clone())
+    }
+
     fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         let error = Error::new(ErrorKind::Unsupported, "transactions do not nest").with_backend(self.name);
         Box::pin(std::future::ready(Err(error)))
@@ -139,6 +133,32 @@ impl NativeTransaction {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         // A panic while the state was held leaves a transaction that can only be aborted, which is what is done.
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The commit of the transaction, which is begun where it is not yet.
+    fn committing(&self) -> Shared<BoxFuture<'static, Outcomes<()>>> {
+        let mut state = self.state();
+        if self.lifetime.is_over() && matches!(&*state, State::Running(_)) {
+            *state = State::Aborted;
+        }
+        let overlay = match std::mem::replace(&mut *state, State::Aborted) {
+            State::Running(overlay) => overlay,
+            State::Committing(committing) => {
+                *state = State::Committing(committing.clone());
+                return committing;
+            }
+            State::Aborted => return ready(Err(over())).boxed().shared(),
+        };
+        let until = self
+            .max_commit_time
+            .and_then(|time| Instant::now().checked_add(time));
+        let options = CommitOptions {
+            durable: self.durable,
+            until,
+        };
+        let committing = self.engine.commit(*overlay, options).boxed().shared();
+        *state = State::Committing(committing.clone());
+        committing
     }
 
     /// Runs one operation on the overlay; any failure aborts the transaction, as on the server.
@@ -319,35 +339,8 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
 impl Transaction for NativeTransaction {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let overlay = {
-                let mut state = self.state();
-                if self.lifetime.is_over() && matches!(&*state, State::Running(_)) {
-                    *state = State::Aborted;
-                }
-                match &*state {
-                    State::Committed => return Ok(()),
-                    State::Aborted => return Err(translate(over(), self.name)),
-                    State::Running(_) => {}
-                }
-                // Until the commit is known to be done the transaction counts as aborted: a commit whose future is
-                // dropped may or may not have taken effect.
-                std::mem::replace(&mut *state, State::Aborted)
-            };
-            let State::Running(overlay) = overlay else {
-                return Ok(());
-            };
-            let options = CommitOptions {
-                durable: self.durable,
-                until: self
-                    .max_commit_time
-                    .and_then(|time| Instant::now().checked_add(time)),
-            };
-            self.engine
-                .commit(*overlay, options)
-                .await
-                .map_err(|fault| translate(fault, self.name).with_operation("commitTransaction"))?;
-            *self.state() = State::Committed;
-            Ok(())
+            let committed = self.committing().await;
+            committed.map_err(|fault| translate(fault, self.name).with_operation("commitTransaction"))
         })
     }
 
