@@ -98,6 +98,9 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
     let links = variants
         .iter()
         .map(|Variant { ty, .. }| quote!(impl __odm::HasVariant<#ty> for #this {}));
+    let targets = variants
+        .iter()
+        .map(|Variant { ty, .. }| quote_spanned!(ty.span()=> #ty: __odm::ReferredVariant<__C>));
     let written = variants.iter().map(|Variant { ident, ty }| {
         let call = quote_spanned!(ty.span()=> __odm::write_variant(reference, serializer));
         quote!(Self::#ident(reference) => #call,)
@@ -122,6 +125,11 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
                 const VARIANTS: &'static [__odm::ReferenceVariant<Self>] = &[#(#declared),*];
             }
             #(#links)*
+            impl __odm::NamedLink for #this {}
+            impl __odm::RuledLink for #this {
+                type Target = #this;
+            }
+            impl<__C> __odm::ReferredBy<__C> for #this where #(#targets),* {}
             impl __odm::FieldType for #this {
                 type Handle<__R> = __odm::Field<__R, #this>;
                 type Optional<__R> = __odm::Field<__R, __odm::Option<#this>>;

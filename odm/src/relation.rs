@@ -35,8 +35,10 @@ mod relation_trait;
 mod resolve;
 mod shape;
 mod shelf;
+mod sought;
 mod stale_copy;
 mod stored;
+mod target_id;
 mod to;
 mod two_way;
 
@@ -48,7 +50,7 @@ pub(crate) use self::copy_write::Copied as CopiedFrom;
 pub use self::db_ref::DbRef;
 pub use self::declared_copy::DeclaredCopy;
 pub use self::delete_rule::{
-    DeleteRule, NullableReference, ReferenceList, ReferredBy, Referring, RuledReference,
+    DeleteRule, NullableReference, ReferenceList, ReferredBy, Referring, RuledLink, RuledReference,
 };
 pub(crate) use self::doom::{Doom, has_rules};
 pub use self::every::{Every, Values};
@@ -63,7 +65,7 @@ pub use self::loads::{Loads, With};
 pub(crate) use self::place::Step;
 pub(crate) use self::plan::{Links, Plan, with_needed};
 pub use self::polymorphic::{
-    HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
+    HasVariant, ReferenceEnum, ReferenceVariant, ReferredVariant, read_key, read_variant, write_variant,
 };
 pub use self::problem::{RelationProblem, RelationProblemKind};
 pub use self::reference::Ref;
@@ -75,6 +77,7 @@ pub use self::shape::{Reference, Searchable};
 pub(crate) use self::shelf::Shelf;
 pub use self::stale_copy::StaleCopy;
 pub(crate) use self::stale_copy::{Found as FoundCopy, fill};
+pub use self::target_id::NamedLink;
 pub(crate) use self::to::links;
 pub use self::to::{Alone, Extra, Nested, To};
 pub use self::two_way::{LinkedReference, TwoWayReference, link_element, partner};

@@ -9,6 +9,7 @@ use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use futures_core::future::BoxFuture;
 
+use super::copy_chain::{beyond, comes_back};
 use super::derivation::{DerivedFields, named};
 use super::document::is_within;
 use super::scope::{Scope, Settings};
@@ -34,6 +35,8 @@ const STATEMENTS: usize = 500;
 #[derive(Debug)]
 pub(crate) struct Copied {
     pub(crate) places: Vec<&'static DeclaredCopy>,
+    /// The models with tenants that hold copies of what is copied into documents of none.
+    beyond: Vec<&'static ModelDescriptor>,
     /// The stored fields that are copied.
     paths: Vec<&'static str>,
     /// The stored fields of which copied fields are derived.
@@ -70,10 +73,24 @@ impl Copied {
             comes_back: comes_back(model),
             has_immediate: places.iter().any(|place| !place.copy.is_eventual),
             has_eventual: places.iter().any(|place| place.copy.is_eventual),
+            beyond: beyond(&places),
             places,
             paths,
             sources,
         })
+    }
+
+    /// That the copies can be written, whosever the documents are that hold them.
+    ///
+    /// # Errors
+    /// As [`Target::check_reach`].
+    pub(crate) fn check_reach(&self, target: &Target) -> Result<()> {
+        self.places
+            .iter()
+            .try_for_each(|place| target.check_reach(place.model))?;
+        self.beyond
+            .iter()
+            .try_for_each(|model| target.check_beyond(model))
     }
 
     /// Whether a change of this path changes something that is copied.
@@ -184,6 +201,7 @@ impl Copied {
         is_reshaped: bool,
         again: bool,
     ) -> Result<()> {
+        self.check_reach(target)?;
         if !self.has_immediate {
             return Ok(());
         }
@@ -321,24 +339,6 @@ impl Copied {
     }
 }
 
-/// Whether a change of the model's documents is followed by changes of documents of its collection.
-fn comes_back(model: &'static ModelDescriptor) -> bool {
-    let mut reached: Vec<&'static ModelDescriptor> = Vec::new();
-    let mut next = vec![model];
-    while let Some(from) = next.pop() {
-        for place in from.copied().iter().filter(|place| !place.copy.is_eventual) {
-            if place.model.collection == model.collection {
-                return true;
-            }
-            if !reached.iter().any(|other| other.is(place.model)) {
-                reached.push(place.model);
-                next.push(place.model);
-            }
-        }
-    }
-    false
-}
-
 /// `bson`'s macros take names as constants.
 const PENDING_NAME: &CStr = bson::cstr!("copies_pending");
 
@@ -403,7 +403,7 @@ pub(crate) async fn write_copies(holder: &Target, statements: Vec<UpdateStatemen
         return Ok(0);
     }
     let settings = Settings {
-        scope: Scope::All,
+        scope: Scope::ALL,
         ..Settings::default()
     };
     let answer = holder.write(updates(holder, statements)?, settings).await?;

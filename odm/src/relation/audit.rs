@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use bson::{Bson, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
-use super::comparing;
 use super::declared_copy::DeclaredCopy;
 use super::delete_rule::DeleteRule;
 use super::doom::update_of;
@@ -13,15 +12,16 @@ use super::identity::Identity;
 use super::keys::Keys;
 use super::link::Pointer;
 use super::place::{Release, referring, releasing};
-use super::plan::{Forward, Node, Plan, and, name};
+use super::plan::{Forward, Node, Plan, and, name, with_needed};
 use super::problem::{RelationProblem, RelationProblemKind};
-use super::shelf::Shelf;
+use super::shelf::{Place, Shelf, place};
+use super::sought::Sought;
 use super::stale_copy::Found;
 use super::stored::{Steps, malformed};
 use super::two_way::TwoWay;
 use crate::backend::{self, BatchCursor, DeleteStatement, Operation, ReadOptions};
 use crate::collection::Target;
-use crate::cursor::next_batch;
+use crate::cursor::{documents, next_batch};
 use crate::error::Result;
 use crate::lifecycle::{Scope, narrow};
 use crate::schema::{DeclaredRelation, ModelDescriptor};
@@ -43,8 +43,8 @@ pub(crate) struct Finding {
     /// How many of them nothing can repair.
     pub(crate) left: u64,
     pub(crate) repairs: Vec<(Target, Operation)>,
-    /// References that dangle: which documents, which keys.
-    dangling: (Keys, Keys),
+    /// References that dangle: where they lead, if they say so, which documents, which keys.
+    dangling: Vec<(Place, Keys, Keys)>,
 }
 
 struct Reading {
@@ -60,8 +60,8 @@ struct Check {
     relation: DeclaredRelation,
     path: Steps,
     plan: Plan,
-    /// The field by which a target is softly deleted, where that counts as not there.
-    deleted: Option<&'static str>,
+    /// Whether what is softly deleted counts as not there.
+    excludes_deleted: bool,
     /// The other side, if there is one.
     two_way: Option<TwoWay>,
 }
@@ -143,6 +143,7 @@ impl Reading {
         }
         let mut projection = Some(projection);
         for copy in copies {
+            target.check_reach(copy.copy.source)?;
             match (copy.root(), &mut projection) {
                 (Some(root), Some(projection)) => {
                     if projection.get(root).map_err(malformed)?.is_none() {
@@ -156,7 +157,7 @@ impl Reading {
         find.batch_size = Some(BATCH);
         let mut find = Operation::Find(find);
         if let Some(plan) = target.plan() {
-            narrow(plan, &mut find, Scope::Living)?;
+            narrow(plan, &mut find, Scope::LIVING)?;
         }
         let cursor = target.execute(find).await?.cursor()?;
         Ok(Some(Reading {
@@ -173,7 +174,7 @@ impl Reading {
         let Some(batch) = next_batch(&self.target, "find", &mut *self.cursor).await? else {
             return Ok(false);
         };
-        let documents: Vec<&RawDocument> = (0..batch.len()).map_while(|index| batch.get(index)).collect();
+        let documents: Vec<&RawDocument> = documents(&self.target, "find", &*batch).collect::<Result<_>>()?;
         for check in &self.checks {
             let shelf = check
                 .plan
@@ -205,6 +206,17 @@ impl Reading {
 }
 
 impl Finding {
+    /// The documents and keys of references that dangle and lead there.
+    fn dangling_at(&mut self, place: Place) -> (&mut Keys, &mut Keys) {
+        let known = self.dangling.iter().position(|(known, ..)| *known == place);
+        let at = known.unwrap_or_else(|| {
+            self.dangling.push((place, Keys::default(), Keys::default()));
+            self.dangling.len() - 1
+        });
+        let (_, ids, keys) = &mut self.dangling[at];
+        (ids, keys)
+    }
+
     fn of_copies(place: &'static DeclaredCopy, target: &Target, copies: Vec<Found>) -> Finding {
         let mut finding = Finding::default();
         for Found { copy, repair } in copies {
@@ -238,22 +250,19 @@ impl Finding {
 impl Check {
     fn of(relation: DeclaredRelation, target: &Target) -> Result<Check> {
         let declared = relation.relation;
-        let deleted = match ((declared.targets)().as_slice(), declared.on_delete) {
-            (_, None | Some(DeleteRule::Deny)) => None,
-            ([model], _) => {
-                let target = (model.open)(target, None, model.collection)?;
-                target.plan().and_then(|plan| plan.lifecycle.soft_delete_field())
-            }
-            _ => None,
-        };
-        let mut projection = rawdoc! { "_id": 1 };
-        if let Some(deleted) = deleted {
-            projection.append(name(deleted)?, 1);
+        for referred in (declared.targets)() {
+            // What another tenant has would be taken for gone.
+            target.check_reach(referred)?;
+        }
+        let excludes_deleted = !matches!(declared.on_delete, None | Some(DeleteRule::Deny));
+        let mut needed = Vec::new();
+        for model in (declared.targets)().into_iter().filter(|_| excludes_deleted) {
+            let target = (model.open)(target, None, model.collection)?;
+            needed.extend(deleted(&target).map(str::to_owned));
         }
         let two_way = TwoWay::of(&relation, target)?;
-        if let Some(two_way) = &two_way {
-            projection.append(name(two_way.far.root())?, 1);
-        }
+        needed.extend(two_way.as_ref().map(|two_way| two_way.far.root().to_owned()));
+        let projection = with_needed(Some(rawdoc! { "_id": 1 }), &needed)?;
         let path = Steps::declared(relation.stored);
         let plan = Plan(Node::Forward(Forward {
             path: path.clone(),
@@ -261,16 +270,16 @@ impl Check {
             key: Steps::dotted(&(declared.by)()),
             aim: declared.aim,
             collection: None,
-            projection: Some(projection),
+            projection,
             // The rule says whether what is softly deleted is there.
-            scope: Scope::All,
+            scope: Scope::ALL,
             nested: Box::new(Plan::nothing()),
         }));
         Ok(Check {
             relation,
             path,
             plan,
-            deleted,
+            excludes_deleted,
             two_way,
         })
     }
@@ -286,14 +295,15 @@ impl Check {
         for document in documents {
             self.document(model, target, shelf, document, &mut finding)?;
         }
-        let (ids, keys) = std::mem::take(&mut finding.dangling);
-        let (ids, keys) = (ids.chunks(), keys.chunks());
-        for ids in &ids {
-            for keys in &keys {
-                let repair = self.let_go(target, ids.clone(), keys.clone())?;
-                finding
-                    .repairs
-                    .extend(repair.map(|operation| (target.clone(), operation)));
+        for (place, ids, keys) in std::mem::take(&mut finding.dangling) {
+            let (ids, keys) = (ids.chunks(), keys.chunks());
+            for ids in &ids {
+                for keys in &keys {
+                    let repair = self.let_go(target, &place, ids.clone(), keys.clone())?;
+                    finding
+                        .repairs
+                        .extend(repair.map(|operation| (target.clone(), operation)));
+                }
             }
         }
         Ok(finding)
@@ -307,14 +317,17 @@ impl Check {
         document: &RawDocument,
         finding: &mut Finding,
     ) -> Result<()> {
-        let mut seen: Vec<Identity> = Vec::new();
+        let mut seen: Vec<(Place, Identity)> = Vec::new();
         let links = self.relation.relation.links;
+        let here = target.namespace().database.as_str();
         let look = &mut |pointer: Pointer<'_>| {
-            let identity = Identity::of(pointer.key);
-            if seen.contains(&identity) {
+            let database = pointer.database.filter(|database| *database != here);
+            let place = place(&Pointer { database, ..pointer });
+            let reference = (place.clone(), Identity::of(pointer.key));
+            if seen.contains(&reference) {
                 return Ok(());
             }
-            seen.push(identity);
+            seen.push(reference);
             let id: RawBson = match document.get("_id").map_err(malformed)? {
                 Some(id) => id.into(),
                 None => RawBson::Null,
@@ -324,8 +337,9 @@ impl Check {
                     match self.relation.relation.on_delete {
                         None | Some(DeleteRule::Deny) => finding.left += 1,
                         Some(_) => {
-                            finding.dangling.0.add(id.as_raw_bson_ref());
-                            finding.dangling.1.add(pointer.key);
+                            let (ids, keys) = finding.dangling_at(place);
+                            ids.add(id.as_raw_bson_ref());
+                            keys.add(pointer.key);
                         }
                     }
                     RelationProblemKind::Dangling
@@ -355,10 +369,10 @@ impl Check {
 
     /// What is referred to, if it is there.
     fn referred<'s>(&self, shelf: &'s Shelf, pointer: &Pointer<'_>) -> Result<Option<&'s RawDocument>> {
-        let Some((_, stored)) = shelf.referred(pointer) else {
+        let Some((group, stored)) = shelf.referred(pointer) else {
             return Ok(None);
         };
-        let Some(deleted) = self.deleted else {
+        let Some(deleted) = deleted(&group.target).filter(|_| self.excludes_deleted) else {
             return Ok(Some(stored));
         };
         Ok(match stored.get(deleted).map_err(malformed)? {
@@ -368,19 +382,24 @@ impl Check {
     }
 
     /// What the reference's rule says of targets that are not there, for documents that still refer to them.
-    fn let_go(&self, target: &Target, ids: RawArrayBuf, keys: RawArrayBuf) -> Result<Option<Operation>> {
+    fn let_go(
+        &self,
+        target: &Target,
+        place: &Place,
+        ids: RawArrayBuf,
+        keys: RawArrayBuf,
+    ) -> Result<Option<Operation>> {
         let steps = self.relation.steps();
+        let sought = match place {
+            (_, None) => Sought::by(keys),
+            (Some(database), Some(collection)) => Sought::away(keys, collection, database),
+            (None, Some(collection)) => Sought::to(keys, true, &target.namespace().beside(collection)),
+        };
         let filter = rawdoc! { "_id": { "$in": ids } };
-        let filter = and(vec![filter, referring(&steps, keys.clone())?]);
+        let filter = and(vec![filter, referring(&steps, &sought)?]);
         let release = |filter, how| -> Result<Option<Operation>> {
-            let change = releasing(&steps, keys.clone(), how)?;
-            Ok(Some(update_of(
-                target,
-                filter,
-                change,
-                true,
-                comparing::for_keys(&keys),
-            )))
+            let change = releasing(&steps, &sought, how)?;
+            Ok(Some(update_of(target, filter, change, true, sought.collation())))
         };
         Ok(match self.relation.relation.on_delete {
             None | Some(DeleteRule::Deny) => None,
@@ -390,7 +409,7 @@ impl Check {
                     filter,
                     multi: true,
                     hint: None,
-                    collation: comparing::for_keys(&keys),
+                    collation: sought.collation(),
                 }],
                 ordered: true,
                 options: ReadOptions::default(),
@@ -399,6 +418,11 @@ impl Check {
             Some(DeleteRule::Pull) => release(filter, Release::TakeOut)?,
         })
     }
+}
+
+/// The field by which documents of a collection are softly deleted.
+fn deleted(target: &Target) -> Option<&'static str> {
+    target.plan().and_then(|plan| plan.lifecycle.soft_delete_field())
 }
 
 fn value(value: RawBsonRef<'_>) -> Result<Bson> {

@@ -54,7 +54,8 @@ impl DeclaredCopy {
             }
             let mut cursor = holder.execute(find).await?.cursor()?;
             while let Some(batch) = cursor::next_batch(holder, "find", &mut *cursor).await? {
-                for document in (0..batch.len()).map_while(|index| batch.get(index)) {
+                for document in cursor::documents(holder, "find", &*batch) {
+                    let document = document?;
                     let id = document.get("_id").map_err(malformed)?;
                     let id = id.unwrap_or(RawBsonRef::Null);
                     self.each(document, &mut |_, _, key| {

@@ -100,8 +100,8 @@ pub(crate) async fn read(target: &Target, places: &[&DeclaredCopy], mut find: Fi
     let mut cursor = target.execute(operation).await?.cursor()?;
     let mut found = Read::default();
     while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
-        for stored in (0..batch.len()).map_while(|index| batch.get(index)) {
-            found.add(stored, versions);
+        for stored in cursor::documents(target, "find", &*batch) {
+            found.add(stored?, versions);
         }
     }
     Ok(found)
@@ -133,11 +133,11 @@ pub(crate) async fn followed<'s>(
         )?;
         let filter = one(&place.copy.key, rawdoc! { "$in": keys })?;
         let mut operation = Operation::Find(fetch::find(target, filter, projection, None));
-        narrow(plan, &mut operation, Scope::Living)?;
+        narrow(plan, &mut operation, Scope::LIVING)?;
         let mut cursor = target.execute(operation).await?.cursor()?;
         while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
-            for stored in (0..batch.len()).map_while(|index| batch.get(index)) {
-                living.extend(path.one(stored)?.map(Identity::of));
+            for stored in cursor::documents(target, "find", &*batch) {
+                living.extend(path.one(stored?)?.map(Identity::of));
             }
         }
     }

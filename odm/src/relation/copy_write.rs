@@ -6,6 +6,7 @@ use super::comparing;
 use super::declared_copy::DeclaredCopy;
 use super::place::{self, Step, any, changed, names, one, when};
 use super::plan::{and, name};
+use super::sought::Sought;
 use crate::backend::{Modification, UpdateStatement};
 use crate::error::Result;
 
@@ -191,7 +192,7 @@ impl DeclaredCopy {
     pub(crate) fn referring(&self, keys: RawArrayBuf) -> Result<RawDocumentBuf> {
         let mut steps = self.steps.clone();
         steps.push(Step::Name(self.copy.reference.clone()));
-        place::referring(&steps, keys)
+        place::referring(&steps, &Sought::by(keys))
     }
 
     fn filter(&self, key: &RawBson, which: Which) -> Result<RawDocumentBuf> {

@@ -24,6 +24,10 @@ use crate::schema::ModelDescriptor;
 /// perhaps in several collections; `DbRef` alone to any document. Where all targets are in one collection, a
 /// [`Ref`](crate::Ref) is smaller and can be joined.
 ///
+/// `#[odm(on_delete = ..)]` on a field of `DbRef<Book>` is about the references that name the collection of `Book`, in the
+/// database of the document that holds them. A `DbRef` alone has no rule. Neither can be one side of a two-way reference,
+/// or the source of a copy.
+///
 /// ```
 /// use odm::DbRef;
 /// use odm::bson::{Bson, doc, serialize_to_document};
@@ -109,7 +113,7 @@ impl<D: Record> Link for DbRef<D> {
         match collection.or(own) {
             Some(collection) => Ok(Aim {
                 collection: collection.to_owned(),
-                open: Target::sibling::<D>,
+                open: Target::named::<D>,
             }),
             None => Err(Error::new(ErrorKind::Decode, "the reference names no collection")),
         }

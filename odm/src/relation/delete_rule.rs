@@ -4,6 +4,7 @@ use std::fmt;
 
 use bson::Bson;
 
+use super::db_ref::DbRef;
 use super::key::ReferenceKey;
 use super::link::Link;
 use super::reference::Ref;
@@ -49,39 +50,52 @@ impl fmt::Display for Referring {
 }
 
 /// A model whose deletions know of the references in `C`: `#[odm(referred_by(C))]` on it implements this, and
-/// `#[odm(on_delete = ..)]` on a reference of `C` asks for it, so that no rule can be forgotten.
+/// `#[odm(on_delete = ..)]` on a reference of `C` asks for it, so that no rule can be forgotten. An enum that derives
+/// [`Reference`](macro@crate::Reference) is referred to so when all models of its variants are.
 #[diagnostic::on_unimplemented(
     message = "a deletion of a `{Self}` does not know of the references in `{C}`",
     label = "`{Self}` does not name `{C}`",
     note = "name it on `{Self}`: `#[odm(referred_by({C}))]`"
 )]
-pub trait ReferredBy<C>: Model {}
+pub trait ReferredBy<C> {}
 
-/// A field's type that can have a delete rule: `Ref<T>`, an option, list or set of it.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot have a delete rule",
-    label = "not a reference to one model",
-    note = "a rule is for `Ref<T>`, `Option<Ref<T>>`, and lists and sets of `Ref<T>`; of a map, for its values: `reference(map.any_value(): Ref<T>, on_delete = ..)`"
-)]
+/// A field's type that can have a delete rule: references to models, an option, list or set of them.
 pub trait RuledReference: Searchable {
-    /// What is referred to.
-    type Target: Model;
+    /// What is referred to: the model, or the enum of references to several.
+    type Target;
 }
 
-impl<T, K, X> RuledReference for X
-where
-    T: Model,
-    K: ReferenceKey<T>,
-    X: Searchable + Reference<Link = Ref<T, K>>,
-{
+impl<X: Searchable + Reference<Link: RuledLink>> RuledReference for X {
+    type Target = <X::Link as RuledLink>::Target;
+}
+
+/// A reference to documents of models that are known: `Ref<T>`, `DbRef<T>`, an enum that derives
+/// [`Reference`](macro@crate::Reference).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot have a delete rule",
+    label = "not a reference to a model",
+    note = "a rule is for `Ref<T>`, `DbRef<T>`, enums that derive `odm::Reference`, and options, lists and sets of these; of a map, for its values: `reference(map.any_value(): Ref<T>, on_delete = ..)`"
+)]
+pub trait RuledLink: Link {
+    /// What is referred to: the model, or the enum itself.
+    type Target;
+}
+
+impl<T: Model, K: ReferenceKey<T>> RuledLink for Ref<T, K> {
     type Target = T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Model> RuledLink for DbRef<T> {
+    // `T`, said so that of a `DbRef` to anything nobody is told to name a model on what is none.
+    type Target = <Ref<T> as Link>::Document;
 }
 
 /// A reference that can be null.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot become null",
     label = "not an `Option` of a reference",
-    note = "`nullify` is for `Option<Ref<T>>`; for a list there is `pull`, for `Ref<T>` there are `cascade` and `deny`"
+    note = "`nullify` is for an `Option` of a reference; for a list there is `pull`, for a reference that is always there `cascade` and `deny`"
 )]
 pub trait NullableReference: RuledReference {}
 
@@ -91,6 +105,6 @@ impl<L: Link> NullableReference for Option<L> where Option<L>: RuledReference {}
 #[diagnostic::on_unimplemented(
     message = "nothing can be taken out of `{Self}`",
     label = "not a list of references",
-    note = "`pull` is for lists and sets: `Vec<Ref<T>>`; for `Option<Ref<T>>` there is `nullify`"
+    note = "`pull` is for lists and sets of references; for an `Option` of one there is `nullify`"
 )]
 pub trait ReferenceList: RuledReference {}

@@ -9,8 +9,9 @@ use super::delete_rule::{DeleteRule, Referring};
 use super::fetch;
 use super::identity::Identity;
 use super::keys::{KEYS, Keys};
-use super::place::{Release, one, referring, releasing};
+use super::place::{Release, near, one, referring, releasing};
 use super::plan::{and, name, with_needed};
+use super::sought::Sought;
 use super::stored::{Steps, malformed};
 use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions, UpdateStatement};
 use crate::collection::Target;
@@ -145,7 +146,7 @@ impl Doom<'_> {
         };
         for relation in rules_about(model) {
             let text = "other documents refer to this one by a reference with a rule";
-            doom.refuse(level.keys(&relation)?, &relation, text).await?;
+            doom.refuse(level.sought(&relation)?, &relation, text).await?;
         }
         Ok(())
     }
@@ -166,6 +167,9 @@ impl Doom<'_> {
             }
         }
         if !new.is_empty() {
+            for relation in rules_about(model) {
+                target.check_reach(relation.model)?;
+            }
             self.levels.push(Level {
                 model,
                 target,
@@ -182,17 +186,17 @@ impl Doom<'_> {
     ) -> Result<(Target, Vec<RawDocumentBuf>)> {
         let target = self.open(relation)?;
         let scope = match self.purge {
-            true => Scope::All,
-            false => Scope::Living,
+            true => Scope::ALL,
+            false => Scope::LIVING,
         };
         let projection = Doom::projection(relation.model)?;
         let mut all = Vec::new();
-        for keys in self.keys(level, relation).await? {
+        for sought in self.sought(level, relation).await? {
             let keep = &mut |document: &RawDocument| {
                 all.push(document.to_owned());
                 Ok(())
             };
-            read(&target, relation, &keys, projection.clone(), scope, keep).await?;
+            read(&target, relation, &sought, projection.clone(), scope, keep).await?;
         }
         Ok((target, all))
     }
@@ -202,27 +206,27 @@ impl Doom<'_> {
         for level in &self.levels {
             for relation in rules(level.model, DeleteRule::Deny) {
                 let text = "other documents refer to what is to be deleted, and deny it";
-                let keys = self.keys(level, &relation).await?;
-                self.refuse(keys, &relation, text).await?;
+                let sought = self.sought(level, &relation).await?;
+                self.refuse(sought, &relation, text).await?;
             }
         }
         Ok(())
     }
 
-    /// Looks whether documents that do not go themselves refer to some of the keys.
+    /// Looks whether documents that do not go themselves hold some of the references.
     ///
     /// # Errors
     /// `Referenced` when there are any.
     async fn refuse(
         &self,
-        keys: Vec<RawArrayBuf>,
+        sought: Vec<Sought>,
         relation: &DeclaredRelation,
         text: &'static str,
     ) -> Result<()> {
         let target = self.open(relation)?;
         let mut count = 0;
         let mut first = None;
-        for keys in keys {
+        for sought in sought {
             let add = &mut |document: &RawDocument| {
                 let key = (target.namespace().collection.clone(), id(document)?);
                 if !self.all.contains(&key) {
@@ -234,7 +238,15 @@ impl Doom<'_> {
                 }
                 Ok(())
             };
-            read(&target, relation, &keys, rawdoc! { "_id": 1 }, Scope::Living, add).await?;
+            read(
+                &target,
+                relation,
+                &sought,
+                rawdoc! { "_id": 1 },
+                Scope::LIVING,
+                add,
+            )
+            .await?;
         }
         if count == 0 {
             return Ok(());
@@ -294,10 +306,10 @@ impl Doom<'_> {
     ) -> Result<()> {
         let target = self.open(relation)?;
         let steps = relation.steps();
-        for keys in self.keys(level, relation).await? {
-            let filter = referring(&steps, keys.clone())?;
+        for sought in self.sought(level, relation).await? {
+            let filter = referring(&steps, &sought)?;
             let mut filters = vec![filter.clone()];
-            if is_collated(relation, &keys) {
+            if is_collated(relation, &sought) {
                 // What is to be written is found by the collection's own indexes, which compare by its collation.
                 let mut ids = Keys::default();
                 let add = &mut |document: &RawDocument| {
@@ -309,14 +321,13 @@ impl Doom<'_> {
                     );
                     Ok(())
                 };
-                read(&target, relation, &keys, rawdoc! { "_id": 1 }, Scope::All, add).await?;
+                read(&target, relation, &sought, rawdoc! { "_id": 1 }, Scope::ALL, add).await?;
                 let by_id = |ids| and(vec![rawdoc! { "_id": { "$in": ids } }, filter.clone()]);
                 filters = ids.chunks().into_iter().map(by_id).collect();
             }
             for filter in filters {
-                let collation = comparing::for_keys(&keys);
-                let change = releasing(&steps, keys.clone(), how)?;
-                let mut update = update_of(&target, filter, change, true, collation);
+                let change = releasing(&steps, &sought, how)?;
+                let mut update = update_of(&target, filter, change, true, sought.collation());
                 if let Some(plan) = target.plan() {
                     // What else is in the collection has other rules, or none.
                     narrow_kind(plan, &mut update)?;
@@ -327,16 +338,16 @@ impl Doom<'_> {
         Ok(())
     }
 
-    /// What references hold that are to the documents of a level and to nothing that stays.
+    /// The references that are to the documents of a level and to nothing that stays.
     ///
     /// Softly deleted documents may have the key of a living one, as indexes that ask for unique keys of the living
     /// alone let them. References by that key are to the living one.
-    async fn keys(&self, level: &Level, relation: &DeclaredRelation) -> Result<Vec<RawArrayBuf>> {
-        let keys = level.keys(relation)?;
+    async fn sought(&self, level: &Level, relation: &DeclaredRelation) -> Result<Vec<Sought>> {
         let by = (relation.relation.by)();
         if by == "_id" {
-            return Ok(keys);
+            return level.sought(relation);
         }
+        let keys = level.keys(relation)?;
         let mut left = Keys::default();
         for keys in keys {
             let held = self.held_by_others(relation, &by, &keys).await?;
@@ -347,7 +358,7 @@ impl Doom<'_> {
                 }
             }
         }
-        Ok(left.chunks())
+        Ok(left.chunks().into_iter().map(Sought::by).collect())
     }
 
     /// The keys that living documents have which do not go themselves.
@@ -366,12 +377,13 @@ impl Doom<'_> {
             let filter = one(by, rawdoc! { "$in": keys.clone() })?;
             let mut find = Operation::Find(fetch::find(&target, filter, projection, Some(KEYS)));
             if let Some(plan) = target.plan() {
-                narrow(plan, &mut find, Scope::Living)?;
+                narrow(plan, &mut find, Scope::LIVING)?;
             }
             let collection = &target.namespace().collection;
             let mut cursor = target.execute(find).await?.cursor()?;
             while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-                for document in (0..batch.len()).map_while(|index| batch.get(index)) {
+                for document in cursor::documents(&target, "find", &*batch) {
+                    let document = document?;
                     let stays = !self.all.contains(&(collection.clone(), id(document)?));
                     if let (true, Some(key)) = (stays, path.one(document)?) {
                         held.insert(Identity::of(key));
@@ -383,6 +395,7 @@ impl Doom<'_> {
     }
 
     fn open(&self, relation: &DeclaredRelation) -> Result<Target> {
+        self.target.check_reach(relation.model)?;
         (relation.model.open)(self.target, None, relation.model.collection)
     }
 }
@@ -402,6 +415,15 @@ impl Level {
             &Steps::dotted(&(relation.relation.by)()),
             Keys::add_reference,
         )
+    }
+
+    /// The references to the documents, in this collection where they name it.
+    fn sought(&self, relation: &DeclaredRelation) -> Result<Vec<Sought>> {
+        let at = self.target.namespace();
+        let keys = self.keys(relation)?.into_iter();
+        Ok(keys
+            .map(|keys| Sought::to(keys, relation.relation.named, at))
+            .collect())
     }
 
     /// Whether the references can be to a document: those to one kind are not to the others of an enum.
@@ -439,23 +461,25 @@ fn id(document: &RawDocument) -> Result<Identity> {
     Ok(Identity::of(id.unwrap_or(RawBsonRef::Null)))
 }
 
-/// Whether the collection's own collation could take some of the keys for others.
-fn is_collated(relation: &DeclaredRelation, keys: &RawArrayBuf) -> bool {
-    comparing::hold_text(keys) && comparing::declared(relation.model).is_some()
+/// Whether the collection's own collation could take some of the references for others.
+fn is_collated(relation: &DeclaredRelation, sought: &Sought) -> bool {
+    sought.hold_text() && comparing::declared(relation.model).is_some()
 }
 
-/// Gives the documents that refer to some of the keys.
+/// Gives the documents that hold some of the references.
 async fn read(
     target: &Target,
     relation: &DeclaredRelation,
-    keys: &RawArrayBuf,
+    sought: &Sought,
     projection: RawDocumentBuf,
     scope: Scope,
     give: &mut (dyn FnMut(&RawDocument) -> Result<()> + Send),
 ) -> Result<()> {
     let path = Steps::declared(relation.stored);
-    let chosen = match is_collated(relation, keys) {
-        true => Some(fetch::wanted(keys)?),
+    let (filter, is_exact) = near(&relation.steps(), sought)?;
+    let is_collated = is_collated(relation, sought);
+    let chosen = match is_collated || !is_exact {
+        true => Some(sought.chosen()?),
         false => None,
     };
     let projection = match &chosen {
@@ -465,10 +489,9 @@ async fn read(
         }
         None => Some(projection),
     };
-    let filter = referring(&relation.steps(), keys.clone())?;
     let mut find = fetch::find(target, filter, projection, Some(KEYS));
-    if chosen.is_none() {
-        find.options.collation = comparing::for_keys(keys);
+    if !is_collated {
+        find.options.collation = sought.collation();
     }
     let mut operation = Operation::Find(find);
     if let Some(plan) = target.plan() {
@@ -476,15 +499,13 @@ async fn read(
     }
     let mut cursor = target.execute(operation).await?.cursor()?;
     while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
-        for index in 0..batch.len() {
-            let Some(document) = batch.get(index) else { break };
+        for document in cursor::documents(target, "find", &*batch) {
+            let document = document?;
             let mut refers = chosen.is_none();
             if let Some(chosen) = &chosen {
                 path.each(document, &mut |value| {
-                    relation.relation.links.each(Some(value), &mut |pointer| {
-                        refers |= chosen.contains(&Identity::of(pointer.key));
-                        Ok(())
-                    })
+                    refers = refers || chosen.meet(value)?;
+                    Ok(())
                 })?;
             }
             if refers {
@@ -522,7 +543,7 @@ pub(super) fn update_of(
 /// Writes as a rule asks, by the way of every write; how many documents it met.
 async fn write(target: &Target, operation: Operation, purge: bool, at: DateTime) -> Result<()> {
     let settings = Settings {
-        scope: Scope::All,
+        scope: Scope::ALL,
         purge,
         carried_out: true,
         at: Some(at),

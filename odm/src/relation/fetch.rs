@@ -13,10 +13,10 @@ use super::place;
 use super::plan::{Forward, Inverse, Node, Plan, and, scoped, with_needed};
 use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
 use super::stored::{elements, malformed};
-use crate::backend::{self, Operation, ReadOptions};
+use crate::backend::{self, Namespace, Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::Result;
-use crate::lifecycle::{Scope, narrow};
+use crate::lifecycle::{Life, Scope, narrow};
 
 impl Plan {
     /// Fetches what belongs to the documents of a collection, with what holds for each query (comment, time).
@@ -124,7 +124,7 @@ impl Forward {
         let key = self.key.text();
         let mut projection = self.projection()?;
         if key != "_id"
-            && self.scope == Scope::All
+            && self.scope.life == Life::All
             && let Some(deleted) = group
                 .target
                 .plan()
@@ -232,7 +232,7 @@ impl Inverse {
             find.options.collation = comparing::for_keys(&keys);
         }
         let wanted = wanted(&keys)?;
-        let here = parents.namespace().collection.as_str();
+        let here = parents.namespace();
         read(find, self.scope, group, |document, found| {
             self.referred(document, here, &mut |key| {
                 if wanted.contains(&Identity::of(key)) {
@@ -271,7 +271,7 @@ impl Inverse {
         pipeline.push(rawdoc! { "$unwind": format!("${INSIDE}") });
         let answer = aggregate(parents, pipeline, &options);
         let target = group.target.clone();
-        let mut cursor = target.execute(answer).await.and_then(|answer| answer.cursor())?;
+        let mut cursor = parents.execute(answer).await.and_then(|answer| answer.cursor())?;
         while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
             group.keep(batch, |document, found| {
                 if let Some(key) = document.get("_id").map_err(malformed)? {
@@ -293,7 +293,7 @@ impl Inverse {
         cuts: bool,
     ) -> Result<(RawDocumentBuf, Vec<RawDocumentBuf>)> {
         let mut inner = Vec::new();
-        let mut conditions = self.conditions(&parents.namespace().collection)?;
+        let mut conditions = self.conditions(parents.namespace())?;
         conditions.extend(scoped(target, self.scope)?);
         let conditions = and(conditions);
         if !conditions.is_empty() {
@@ -357,8 +357,8 @@ impl Inverse {
                 .await;
             let mut cursor = answer.and_then(|answer| answer.cursor())?;
             while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
-                for index in 0..batch.len() {
-                    let Some(document) = batch.get(index) else { break };
+                for document in crate::cursor::documents(&target, "aggregate", &*batch) {
+                    let document = document?;
                     let (key, count) = (document.get("_id"), document.get("n"));
                     let (Some(key), Some(count)) = (key.map_err(malformed)?, count.map_err(malformed)?)
                     else {
@@ -389,13 +389,12 @@ impl Inverse {
         let projection = with_needed(Some(rawdoc! { "_id": 0 }), &needed)?;
         let mut find = find(target, self.filter(parents, keys)?, projection, None);
         find.options = options.clone();
-        let here = parents.namespace().collection.as_str();
+        let here = parents.namespace();
         let operation = seen(target, Operation::Find(find), self.scope)?;
         let mut cursor = target.execute(operation).await?.cursor()?;
         while let Some(batch) = crate::cursor::next_batch(target, "find", &mut *cursor).await? {
-            for index in 0..batch.len() {
-                let Some(document) = batch.get(index) else { break };
-                self.referred(document, here, &mut |key| {
+            for document in crate::cursor::documents(target, "find", &*batch) {
+                self.referred(document?, here, &mut |key| {
                     let identity = Identity::of(key);
                     if wanted.contains(&identity) {
                         *counts.entry(identity).or_insert(0) += 1;
@@ -427,7 +426,7 @@ impl Inverse {
             false => place::one(&self.foreign(), rawdoc! { "$in": keys.clone() })?,
         };
         let mut conditions = vec![refers];
-        conditions.extend(self.conditions(&parents.namespace().collection)?);
+        conditions.extend(self.conditions(parents.namespace())?);
         Ok(and(conditions))
     }
 
@@ -441,16 +440,14 @@ impl Inverse {
     pub(super) fn referred(
         &self,
         document: &RawDocument,
-        parents: &str,
+        parents: &Namespace,
         give: &mut dyn FnMut(RawBsonRef<'_>),
     ) -> Result<()> {
         let mut seen = Vec::new();
         self.field.each(document, &mut |value| {
             self.links.each(Some(value), &mut |pointer| {
                 let identity = Identity::of(pointer.key);
-                if pointer.collection.is_none_or(|collection| collection == parents)
-                    && !seen.contains(&identity)
-                {
+                if pointer.leads_to(parents) && !seen.contains(&identity) {
                     seen.push(identity);
                     give(pointer.key);
                 }

@@ -15,10 +15,9 @@ use super::shelf::Shelf;
 use super::stored::Steps;
 use super::to::{Alone, Extra, Nested};
 use crate::action::projection;
-use crate::codec;
-use crate::collection::{Record, Target, encode};
+use crate::collection::{Record, Target, encode, projected};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::Scope;
+use crate::lifecycle::{Life, Scope};
 use crate::model::{Embedded, Model, Path};
 use crate::query::{Filter, Sort};
 
@@ -109,7 +108,7 @@ impl<P: Model, C: Model> HasMany<P, C> {
             skip: 0,
             limit: 0,
             projection: None,
-            scope: Scope::Living,
+            scope: Scope::default(),
         };
         HasMany {
             asked,
@@ -158,13 +157,19 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
     /// Softly deleted documents too, which a load passes over as a find does. Says nothing where the model has no
     /// `#[odm(soft_delete)]`.
     pub fn with_deleted(mut self) -> Self {
-        self.asked.scope = Scope::All;
+        self.asked.scope.life = Life::All;
         self
     }
 
     /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
     pub fn only_deleted(mut self) -> Self {
-        self.asked.scope = Scope::Deleted;
+        self.asked.scope.life = Life::Deleted;
+        self
+    }
+
+    /// Also documents that the model's `#[odm(scope = ..)]` leaves out, which a load passes over as a find does.
+    pub fn unscoped(mut self) -> Self {
+        self.asked.scope.is_lifted = true;
         self
     }
 
@@ -174,7 +179,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
         asked.projection = projection::<O>().transpose();
         HasMany {
             asked,
-            decode: codec::decode_document,
+            decode: projected::<C, O>(),
             nested: self.nested,
             marker: PhantomData,
         }

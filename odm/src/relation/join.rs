@@ -191,7 +191,7 @@ impl Joining {
             Node::Inverse(inverse) => {
                 let target = (inverse.open)(parents, None, &inverse.collection)?;
                 let mut group = Group::new(target.clone());
-                let here = parents.namespace().collection.clone();
+                let here = parents.namespace();
                 let mut wanted = HashSet::new();
                 for document in documents {
                     wanted.extend(inverse.key.one(document)?.map(Identity::of));
@@ -199,7 +199,7 @@ impl Joining {
                 let joined = self.documents(&inverse.nested, &target, row, next)?;
                 // What refers to other documents too is theirs only where it was joined to them.
                 group.keep(Box::new(joined.documents), |document, found| {
-                    inverse.referred(document, &here, &mut |key| {
+                    inverse.referred(document, here, &mut |key| {
                         if wanted.contains(&Identity::of(key)) {
                             found(key, false);
                         }

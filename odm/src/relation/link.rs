@@ -4,6 +4,7 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::key::ReferenceKey;
 use super::reference::Ref;
+use crate::backend::Namespace;
 use crate::collection::{Record, Target};
 use crate::error::Result;
 use crate::model::Model;
@@ -53,6 +54,15 @@ pub struct Pointer<'a> {
     pub(crate) database: Option<&'a str>,
     pub(crate) collection: Option<&'a str>,
     pub(crate) key: RawBsonRef<'a>,
+}
+
+impl Pointer<'_> {
+    /// Whether the reference leads there; one that names nothing leads anywhere.
+    pub(super) fn leads_to(&self, place: &Namespace) -> bool {
+        self.collection
+            .is_none_or(|collection| collection == place.collection)
+            && self.database.is_none_or(|database| database == place.database)
+    }
 }
 
 /// A collection to look in, and how to get there.

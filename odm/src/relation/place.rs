@@ -3,7 +3,8 @@
 use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
 
-use super::plan::name;
+use super::plan::{and, name};
+use super::sought::Sought;
 use super::stored::positional;
 use crate::backend::Modification;
 use crate::error::Result;
@@ -70,18 +71,45 @@ pub(super) fn needs_expressions(steps: &[Step]) -> bool {
     steps.contains(&Step::Values) || steps.windows(2).any(|two| two == [Step::Each, Step::Each])
 }
 
-/// The documents that hold one of the keys there.
-pub(super) fn referring(steps: &[Step], keys: RawArrayBuf) -> Result<RawDocumentBuf> {
-    if !needs_expressions(steps) {
-        return one(&names(steps).join("."), rawdoc! { "$in": keys });
+/// The documents that hold one of the references there.
+pub(super) fn referring(steps: &[Step], sought: &Sought) -> Result<RawDocumentBuf> {
+    match near(steps, sought)? {
+        (filter, true) => Ok(filter),
+        (filter, false) => Ok(and(vec![filter, expressed(steps, sought)?])),
     }
-    let keys = rawdoc! { "$literal": keys };
-    let any = any(steps, "$$ROOT", 0, &|value| Ok(is_in(value, &keys)))?;
+}
+
+/// The documents that may hold one of the references there, and whether they all do: of several references in one
+/// list, one can name the collection and another one hold the key.
+pub(super) fn near(steps: &[Step], sought: &Sought) -> Result<(RawDocumentBuf, bool)> {
+    match needs_expressions(steps) {
+        true => Ok((expressed(steps, sought)?, true)),
+        false => Ok((
+            held(steps, sought)?,
+            !sought.is_named() || steps.last() != Some(&Step::Each),
+        )),
+    }
+}
+
+fn expressed(steps: &[Step], sought: &Sought) -> Result<RawDocumentBuf> {
+    let any = any(steps, "$$ROOT", 0, &|value| Ok(sought.is(value)))?;
     Ok(rawdoc! { "$expr": any })
 }
 
-/// The update that lets go of the keys there, in documents that hold them.
-pub(super) fn releasing(steps: &[Step], keys: RawArrayBuf, how: Release) -> Result<Modification> {
+fn held(steps: &[Step], sought: &Sought) -> Result<RawDocumentBuf> {
+    let each = steps.iter().position(|step| *step == Step::Each);
+    match each.filter(|_| sought.is_named()) {
+        // One embedded document meets all parts of the condition.
+        Some(each) if each + 1 < steps.len() => {
+            let inner = rawdoc! { "$elemMatch": held(&steps[each + 1..], sought)? };
+            one(&names(&steps[..each]).join("."), inner)
+        }
+        _ => sought.condition(&names(steps).join(".")),
+    }
+}
+
+/// The update that lets go of the references there, in documents that hold them.
+pub(super) fn releasing(steps: &[Step], sought: &Sought, how: Release) -> Result<Modification> {
     let last = container(steps);
     match (how, last) {
         (Release::Null, None) | (Release::TakeOut, None) => {
@@ -89,28 +117,29 @@ pub(super) fn releasing(steps: &[Step], keys: RawArrayBuf, how: Release) -> Resu
             Ok(Modification::Operators(rawdoc! { "$set": set }))
         }
         (Release::TakeOut, Some(last))
-            if steps[last] == Step::Each && container(&steps[..last]).is_none() =>
+            if steps[last] == Step::Each
+                && container(&steps[..last]).is_none()
+                // In conditions on the elements themselves a DBRef's parts have no operators.
+                && (!sought.is_named() || last + 1 < steps.len()) =>
         {
-            let held = rawdoc! { "$in": keys };
             let held = match names(&steps[last + 1..]).join(".").as_str() {
-                "" => held,
-                path => one(path, held)?,
+                "" => rawdoc! { "$in": sought.keys().clone() },
+                path => sought.condition(path)?,
             };
             let pull = one(&names(&steps[..last]).join("."), held)?;
             Ok(Modification::Operators(rawdoc! { "$pull": pull }))
         }
         (how, Some(last)) => {
-            let keys = rawdoc! { "$literal": keys };
             let replaced = match how {
                 Release::Null => changed(steps, "$$ROOT", 0, &|value, _| {
-                    Ok(when(is_in(value, &keys), RawBson::Null, value))
+                    Ok(when(sought.is(value), RawBson::Null, value))
                 })?,
                 Release::TakeOut => changed(&steps[..last], "$$ROOT", 0, &|value, depth| {
                     Ok(without(
                         value,
                         &steps[last],
                         &names(&steps[last + 1..]),
-                        &keys,
+                        sought,
                         depth,
                     ))
                 })?,
@@ -120,8 +149,8 @@ pub(super) fn releasing(steps: &[Step], keys: RawArrayBuf, how: Release) -> Resu
     }
 }
 
-/// The array or map at `base` without what refers to the keys, as an expression.
-fn without(base: &str, step: &Step, rest: &[&str], keys: &RawDocumentBuf, depth: usize) -> RawDocumentBuf {
+/// The array or map at `base` without what holds the references, as an expression.
+fn without(base: &str, step: &Step, rest: &[&str], sought: &Sought, depth: usize) -> RawDocumentBuf {
     let variable = format!("v{depth}");
     let mut held = match step {
         Step::Values => format!("$${variable}.v"),
@@ -131,7 +160,7 @@ fn without(base: &str, step: &Step, rest: &[&str], keys: &RawDocumentBuf, depth:
         held.push('.');
         held.push_str(name);
     }
-    let stays = rawdoc! { "$not": [is_in(&held, keys)] };
+    let stays = rawdoc! { "$not": [sought.is(&held)] };
     match step {
         Step::Values => {
             let entries = rawdoc! { "$objectToArray": base };
@@ -231,10 +260,6 @@ pub(super) fn when(
     let mut document = RawDocumentBuf::new();
     document.append(COND, operands);
     document
-}
-
-fn is_in(value: &str, keys: &RawDocumentBuf) -> RawDocumentBuf {
-    rawdoc! { "$in": [value, keys.clone()] }
 }
 
 fn is_array(base: &str) -> RawDocumentBuf {

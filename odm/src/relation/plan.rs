@@ -3,7 +3,9 @@
 use bson::{Document, RawBsonRef, RawDocumentBuf, rawdoc};
 
 use super::link::{Aim, Open, Pointer};
+use super::sought::Home;
 use super::stored::{Steps, elements};
+use crate::backend::Namespace;
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::{self, Scope};
@@ -161,12 +163,10 @@ impl Inverse {
     }
 
     /// The conditions on the documents that refer, beside that they refer to one of the keys.
-    pub(super) fn conditions(&self, parents: &str) -> Result<Vec<RawDocumentBuf>> {
+    pub(super) fn conditions(&self, parents: &Namespace) -> Result<Vec<RawDocumentBuf>> {
         let mut all = Vec::new();
         if self.named {
-            let mut collection = RawDocumentBuf::new();
-            collection.append(name(&format!("{}.$ref", self.field.text()))?, parents);
-            all.push(collection);
+            all.push(Home::of(parents).condition(&self.field.text())?);
         }
         all.extend(self.filter.clone().filter(|filter| !filter.is_empty()));
         Ok(all)
@@ -215,10 +215,14 @@ pub(super) fn and(mut conditions: Vec<RawDocumentBuf>) -> RawDocumentBuf {
 
 /// What the documents of a collection must meet to be loaded.
 pub(super) fn scoped(target: &Target, scope: Scope) -> Result<Vec<RawDocumentBuf>> {
-    match target.plan() {
-        Some(plan) => lifecycle::conditions(plan, scope),
-        None => Ok(Vec::new()),
+    let mut all = match target.plan() {
+        Some(plan) => lifecycle::conditions(plan, scope)?,
+        None => Vec::new(),
+    };
+    if let Some(confinement) = target.confinement()? {
+        all.push(confinement.condition().clone());
     }
+    Ok(all)
 }
 
 /// A path as a field's name.

@@ -4,6 +4,7 @@ use bson::{Bson, RawBsonRef, RawDocument};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::db_ref::{DbRef, pointer};
+use super::delete_rule::ReferredBy;
 use super::inverse::LinksTo;
 use super::link::{Aim, Link, Open, Pointer};
 use super::reference::Ref;
@@ -30,6 +31,12 @@ pub trait HasVariant<R>: ReferenceEnum {}
 
 #[diagnostic::do_not_recommend]
 impl<P: Model, E: HasVariant<Ref<P>>> LinksTo<P> for E {}
+
+/// What a variant holds, whose model names `C` as one that refers.
+#[doc(hidden)]
+pub trait ReferredVariant<C> {}
+
+impl<C, T: Model + ReferredBy<C>> ReferredVariant<C> for Ref<T> {}
 
 /// A variant that refers to one model.
 #[doc(hidden)]

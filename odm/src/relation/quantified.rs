@@ -119,7 +119,7 @@ impl<R, X: Reference> Field<R, X> {
         X: Reference<Link: LinksTo<T>>,
     {
         let collection = T::DESCRIPTOR.collection.to_owned();
-        refers::<R, X, T, W>(self.path(), collection, Scope::Living, condition)
+        refers::<R, X, T, W>(self.path(), collection, Scope::default(), condition)
     }
 }
 

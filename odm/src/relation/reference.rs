@@ -113,6 +113,8 @@ impl<T: Model, K: ReferenceKey<T>> FieldType for Ref<T, K> {
 
 impl<T: Model, K: ReferenceKey<T>> Newtype for Ref<T, K> {
     type Inner = K::Value;
+
+    const IS_REFERENCE: bool = true;
 }
 
 impl<T: Model, K: ReferenceKey<T>> From<&T> for Ref<T, K> {

@@ -12,11 +12,12 @@ use super::link::Pointer;
 use super::place::{self, Step};
 use super::plan::{Inverse, Links, and, name};
 use super::related::{Asked, Holder, Referred, Refers};
+use super::sought::Sought;
 use super::stored::malformed;
 use crate::backend::{Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::Scope;
+use crate::lifecycle::{Life, Scope};
 use crate::query::{self, is_by_distance};
 
 /// About how many bytes of keys one filter takes, beside what else it says: MongoDB's limit of a document is 16 MiB.
@@ -117,21 +118,26 @@ impl Refers {
     async fn keys(&self, target: &Target, condition: RawDocumentBuf, options: &ReadOptions) -> Result<Keys> {
         let plan = target.plan();
         let is_shared = self.key.text() != "_id"
-            && self.scope == Scope::All
+            && self.scope.life == Life::All
             && plan.is_some_and(|plan| plan.lifecycle.soft_delete_field().is_some());
         if !is_shared {
             return self.keys_of(target, condition, self.scope, options).await;
         }
         // Of several documents with one key, references are to the living one.
         let mut keys = self
-            .keys_of(target, condition.clone(), Scope::Living, options)
+            .keys_of(target, condition.clone(), self.scope.of(Life::Living), options)
             .await?;
-        let deleted = self.keys_of(target, condition, Scope::Deleted, options).await?;
+        let deleted = self
+            .keys_of(target, condition, self.scope.of(Life::Deleted), options)
+            .await?;
         let deleted = deleted.without(&keys);
         let mut living = Keys::default();
         for chunk in deleted.clone().chunks() {
             let among = place::one(&self.key.text(), rawdoc! { "$in": chunk })?;
-            living.extend(self.keys_of(target, among, Scope::Living, options).await?);
+            living.extend(
+                self.keys_of(target, among, self.scope.of(Life::Living), options)
+                    .await?,
+            );
         }
         keys.extend(deleted.without(&living));
         Ok(keys)
@@ -170,7 +176,7 @@ impl Refers {
                 at.target,
                 filter,
                 projection,
-                Scope::All,
+                Scope::ALL,
                 at.options,
                 |document| {
                     self.pointers(at, holder, document, &mut |key| {
@@ -194,13 +200,9 @@ impl Refers {
         document: &RawDocument,
         give: &mut dyn FnMut(RawBsonRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        let database = at.target.namespace().database.as_str();
-        let is_here = |pointer: &Pointer<'_>| {
-            !self.named
-                || (pointer.collection == Some(self.collection.as_str())
-                    && pointer.database.is_none_or(|named| named == database))
-        };
-        holder.each(document, &mut |pointer| match is_here(&pointer) {
+        let there = at.target.namespace().beside(&self.collection);
+        let is_there = |pointer: &Pointer<'_>| !self.named || pointer.leads_to(&there);
+        holder.each(document, &mut |pointer| match is_there(&pointer) {
             true => give(pointer.key),
             false => Ok(()),
         })
@@ -215,42 +217,12 @@ impl Refers {
                            name their collection, is not searched for related documents";
             return Err(Error::new(ErrorKind::InvalidArgument, message).with_path(self.path.as_str()));
         }
-        let path = place::names(steps).join(".");
-        let database = at.target.namespace().database.as_str();
-        if !self.named {
-            return match needs_expressions {
-                false => query::Node::one_of(&path, values(keys)?),
-                true => expression(place::referring(steps, keys.clone())?),
-            };
+        if !self.named && !needs_expressions {
+            return query::Node::one_of(&place::names(steps).join("."), values(keys)?);
         }
-        let mut databases = RawArrayBuf::new();
-        databases.push(RawBson::Null);
-        databases.push(database);
-        let mut conditions = Vec::new();
-        if !needs_expressions {
-            let collection = RawBson::String(self.collection.clone());
-            conditions.push(query::Node::one_of(&format!("{path}.$ref"), vec![collection])?);
-            conditions.push(query::Node::one_of(&format!("{path}.$id"), values(keys)?)?);
-        }
-        match needs_all {
-            false => {
-                let named = place::one(&format!("{path}.$db"), rawdoc! { "$in": databases })?;
-                conditions.push(query::Node::Raw(named));
-            }
-            // The conditions above can be met by two references.
-            true => {
-                let keys = rawdoc! { "$literal": keys.clone() };
-                let any = place::any(steps, "$$ROOT", 0, &|reference| {
-                    Ok(rawdoc! { "$and": [
-                        { "$eq": [format!("{reference}.$ref"), { "$literal": self.collection.as_str() }] },
-                        { "$in": [format!("{reference}.$id"), keys.clone()] },
-                        { "$in": [{ "$ifNull": [format!("{reference}.$db"), RawBson::Null] }, { "$literal": databases.clone() }] },
-                    ] })
-                })?;
-                conditions.push(expression(rawdoc! { "$expr": any })?);
-            }
-        }
-        Ok(query::Node::and(conditions))
+        let there = at.target.namespace().beside(&self.collection);
+        let sought = Sought::to(keys.clone(), self.named, &there);
+        expression(place::referring(steps, &sought)?)
     }
 }
 
@@ -276,7 +248,7 @@ impl Referred {
         if condition == query::Node::Never {
             return Ok(query::Node::Never);
         }
-        let mut conditions = inverse.conditions(&at.target.namespace().collection)?;
+        let mut conditions = inverse.conditions(at.target.namespace())?;
         conditions.extend(Some(condition.document()).filter(|condition| !condition.is_empty()));
         let keys = held_by(inverse, at, &target, and(conditions)).await?;
         let path = inverse.key.text();
@@ -307,7 +279,7 @@ async fn held_by(
     let mut keys = Keys::default();
     if inverse.is_loose() || inverse.collation.is_some() || is_by_distance(&filter) {
         // A group would take some keys for others, or refuses the order.
-        let here = at.target.namespace().collection.as_str();
+        let here = at.target.namespace();
         let projection = only(&[inverse.field.root().unwrap_or("_id")])?;
         read(
             target,
@@ -360,7 +332,7 @@ impl Asking<'_> {
             self.target,
             filter,
             projection,
-            Scope::All,
+            Scope::ALL,
             self.options,
             |document| {
                 if meets(document)?
@@ -449,9 +421,8 @@ async fn each(
     let operation = seen(target, operation, scope)?;
     let mut cursor = target.execute(operation).await?.cursor()?;
     while let Some(batch) = crate::cursor::next_batch(target, called, &mut *cursor).await? {
-        for index in 0..batch.len() {
-            let Some(document) = batch.get(index) else { break };
-            give(document).map_err(|error| target.explain(error, called))?;
+        for document in crate::cursor::documents(target, called, &*batch) {
+            give(document?).map_err(|error| target.explain(error, called))?;
         }
     }
     Ok(())

@@ -202,7 +202,7 @@ impl Group {
     ) -> Result<()> {
         let number = self.batches.len() as u32;
         for index in 0..batch.len() {
-            let Some(document) = batch.get(index) else { break };
+            let document = crate::cursor::document(&*batch, index)?;
             let mut last = None;
             keys(document, &mut |key, inside| {
                 let position = Position {

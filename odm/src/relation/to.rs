@@ -15,10 +15,11 @@ use super::shelf::Shelf;
 use super::stored::Steps;
 use crate::action::projection;
 use crate::codec;
+use crate::collection::read_rest;
 use crate::error::Result;
-use crate::lifecycle::Scope;
+use crate::lifecycle::{Life, Scope};
 use crate::model::{Embedded, Field, Model, Path};
-use crate::schema::RelationKind;
+use crate::schema::{RelationKind, names};
 
 /// What the references in a field of `R` refer to: with other relations nested (`N`), decoded as `Q`.
 ///
@@ -136,13 +137,19 @@ impl<R, X: Reference> Field<R, X> {
         self.referred().with_deleted()
     }
 
+    /// What the field refers to, also when the `#[odm(scope = ..)]` of its model leaves it out; otherwise such a target
+    /// counts as missing, as it does for a find: `books.find_all().load(|b| b.publisher.unscoped())`.
+    pub fn unscoped(&self) -> To<R, X, Target<X>, Alone> {
+        self.referred().unscoped()
+    }
+
     pub(super) fn referred(&self) -> To<R, X, Target<X>, Alone> {
         To {
             path: self.path().clone(),
             decode: <X::Link as Link>::decode,
             projection: None,
             collection: None,
-            scope: Scope::Living,
+            scope: Scope::default(),
             nested: Alone,
             marker: PhantomData,
         }
@@ -151,10 +158,16 @@ impl<R, X: Reference> Field<R, X> {
 
 impl<R, X: Reference, Q, N> To<R, X, Q, N> {
     /// Fetches only the stored fields of another type, and decodes that.
-    pub fn project<P: Embedded + Send>(self) -> To<R, X, P, N> {
+    pub fn project<P: Embedded + Send>(self) -> To<R, X, P, N>
+    where
+        Target<X>: Model,
+    {
         To {
             path: self.path,
-            decode: |_, document| codec::decode_document(document),
+            decode: match names::<P>() {
+                Some(_) => |_, document| codec::decode_document(document),
+                None => |_, document| read_rest::<Target<X>, P>(document),
+            },
             projection: projection::<P>().transpose(),
             collection: self.collection,
             scope: self.scope,
@@ -165,7 +178,13 @@ impl<R, X: Reference, Q, N> To<R, X, Q, N> {
 
     /// Softly deleted targets too; as [`Field::with_deleted`].
     pub fn with_deleted(mut self) -> Self {
-        self.scope = Scope::All;
+        self.scope.life = Life::All;
+        self
+    }
+
+    /// Targets that the `#[odm(scope = ..)]` of their model leaves out too; as [`Field::unscoped`].
+    pub fn unscoped(mut self) -> Self {
+        self.scope.is_lifted = true;
         self
     }
 

@@ -12,6 +12,7 @@ use super::place::{Release, Step, container, names, one, referring, releasing};
 use super::plan::{and, name};
 use super::reference::Ref;
 use super::shape::Searchable;
+use super::sought::Sought;
 use super::stored::{Steps, elements, malformed};
 use crate::backend::{Modification, Operation};
 use crate::codec;
@@ -190,6 +191,12 @@ impl TwoWay {
         }
         one.can_hold(b)?;
         other.can_hold(a)?;
+        if let Some(old_b) = &old_b {
+            other.check_seen(old_b, one).await?;
+        }
+        if let Some(old_a) = &old_a {
+            one.check_seen(old_a, other).await?;
+        }
         if let Some(old_a) = &old_a {
             if let Some(old_b) = &old_b {
                 other.detach(old_b, a).await?;
@@ -295,6 +302,10 @@ impl Side {
     }
 
     async fn read(&self, id: &RawBson) -> Result<Held> {
+        self.read_of(id, Scope::LIVING).await
+    }
+
+    async fn read_of(&self, id: &RawBson, scope: Scope) -> Result<Held> {
         let mut projection = rawdoc! { "_id": 1 };
         projection.append(name(self.root())?, 1);
         let filter = rawdoc! { "_id": { "$eq": id.clone() } };
@@ -305,7 +316,7 @@ impl Side {
             Some(1),
         ));
         if let Some(plan) = self.target.plan() {
-            narrow(plan, &mut find, Scope::Living)?;
+            narrow(plan, &mut find, scope)?;
         }
         let cursor = self.target.execute(find).await?.cursor()?;
         let found = cursor::first(&self.target, "find", cursor, |document| Ok(document.to_owned())).await?;
@@ -320,6 +331,25 @@ impl Side {
                 let error = error.with_id(bson::Bson::try_from(id.as_raw_bson_ref()).map_err(malformed)?);
                 Err(self.target.explain(error, "find"))
             }
+        }
+    }
+
+    /// That what a document of the other side is linked to is seen, where that one is shared by tenants, whose documents
+    /// these are: another tenant's would be left with its half of the link.
+    ///
+    /// # Errors
+    /// `Tenant`.
+    async fn check_seen(&self, id: &RawBson, other: &Side) -> Result<()> {
+        if other.target.is_owned() || self.target.confinement()?.is_none() {
+            return Ok(());
+        }
+        match self.read_of(id, Scope::ALL).await {
+            Err(error) if error.is_not_found() => {
+                let text = "tenants share the document, and what it is linked to may be another tenant's: take \
+                            `across_tenants()`";
+                Err(other.error(ErrorKind::Tenant, text, "update"))
+            }
+            read => read.map(drop),
         }
     }
 
@@ -370,15 +400,16 @@ impl Side {
     fn detaching(&self, id: &RawBson, key: &RawBson) -> Result<Operation> {
         let mut keys = RawArrayBuf::new();
         keys.push(key.clone());
+        let sought = Sought::by(keys);
         let filter = rawdoc! { "_id": { "$eq": id.clone() } };
-        let filter = and(vec![filter, referring(&self.steps, keys.clone())?]);
+        let filter = and(vec![filter, referring(&self.steps, &sought)?]);
         let how = match self.is_list() {
             true => Release::TakeOut,
             false => Release::Null,
         };
         let compared = RawArrayBuf::from_iter([id, key].map(RawBson::clone));
         let collation = comparing::for_keys(&compared);
-        let change = releasing(&self.steps, keys, how)?;
+        let change = releasing(&self.steps, &sought, how)?;
         Ok(update_of(&self.target, filter, change, false, collation))
     }
 

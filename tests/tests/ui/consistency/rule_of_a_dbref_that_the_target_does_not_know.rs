@@ -1,0 +1,18 @@
+use odm::{DbRef, Model};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+struct Publisher {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(on_delete = pull)]
+    publishers: Vec<DbRef<Publisher>>,
+}
+
+fn main() {}
