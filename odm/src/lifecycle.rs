@@ -7,7 +7,9 @@
 mod again;
 mod checked_change;
 mod condition;
+mod confinement;
 mod copies;
+mod copy_chain;
 mod decimal;
 mod declared;
 mod deletion;
@@ -17,9 +19,12 @@ mod derived_field;
 mod document;
 mod hooks;
 mod insertion;
+mod joins;
 mod kind;
 mod literal;
+mod merge;
 mod newer;
+mod own_stages;
 mod pattern;
 mod pipeline;
 mod place;
@@ -31,13 +36,17 @@ mod schema;
 mod scope;
 mod stages;
 mod sum;
+mod taken;
+mod tenant;
 mod timestamp;
 mod tracked;
+mod unasked;
 mod validator;
 mod versions;
 mod violation;
 mod write;
 
+pub(crate) use self::confinement::Confinement;
 pub(crate) use self::copies::{Copied, PENDING, STAMP, mark_of, mark_unmarked, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
 pub use self::derivation::DERIVED_PENDING;
@@ -47,8 +56,10 @@ pub use self::derived_field::DerivedField;
 pub(crate) use self::document::{is_within, narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub(crate) use self::insertion::equal_values;
+pub(crate) use self::joins::Joins;
 pub use self::kind::{Kind, KindOf};
 pub use self::literal::Literal;
+pub(crate) use self::merge::explained;
 pub(crate) use self::pipeline::write;
 pub use self::plan::Lifecycle;
 pub(crate) use self::plan::Plan;
@@ -60,9 +71,13 @@ pub use self::probe::{
 pub(crate) use self::ready::{After, Ready, Ruling, copied, rule};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;
+pub use self::scope::scope_of;
 pub(crate) use self::scope::{
-    Scope, Settings, conditions, is_living, narrow, narrow_kind, narrow_stages, narrow_to,
+    Life, Scope, Settings, conditions, conditions_of, is_living, narrow, narrow_kind, narrow_stages,
+    narrow_to,
 };
+pub(crate) use self::tenant::Tenant;
+pub use self::tenant::{tenant, tenant_opaque, tenant_with};
 pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
 pub use self::tracked::Tracked;
 pub use self::versions::Versions;

@@ -27,6 +27,7 @@ pub(crate) enum Role {
     Updated,
     Version,
     SoftDelete,
+    Tenant,
 }
 
 /// A rule and where it was written.
@@ -72,6 +73,7 @@ impl Role {
             "updated" => Role::Updated,
             "version" => Role::Version,
             "soft_delete" => Role::SoftDelete,
+            "tenant" => Role::Tenant,
             _ => return None,
         })
     }
@@ -82,6 +84,7 @@ impl Role {
             Role::Updated => "updated",
             Role::Version => "version",
             Role::SoftDelete => "soft_delete",
+            Role::Tenant => "tenant",
         }
     }
 }

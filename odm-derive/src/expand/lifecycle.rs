@@ -157,6 +157,13 @@ fn check(ty: &TokenStream, function: &TokenStream) -> TokenStream {
     quote!(|stored| __odm::checked::<#ty, _>(stored, |value| (#function)(value)))
 }
 
+/// `.scope(..)`, with the model's own function.
+pub(super) fn scope(this: &TokenStream, model: &crate::input::Model<'_>) -> Option<TokenStream> {
+    let function = model.scope.as_ref()?;
+    let span = syn::spanned::Spanned::span(function).resolved_at(Span::call_site());
+    Some(quote_spanned!(span=> .scope(|| __odm::scope_of::<#this>(#function))))
+}
+
 /// The constants of `Model`, where there is something to say.
 pub(super) fn constants(
     expansion: &Expansion<'_>,
@@ -174,6 +181,18 @@ pub(super) fn constants(
         let method = proc_macro2::Ident::new(role.name(), Span::call_site());
         let span = syn::spanned::Spanned::span(ty).resolved_at(Span::call_site());
         lifecycle.extend(match (role, &field.storage) {
+            (Role::Tenant, Storage::Codec(codec)) => {
+                let codec = codecs.serializer(&codec.serialize, ty);
+                quote_spanned!(span=> .tenant::<#ty>(#name, __odm::tenant_with::<#ty, #codec>))
+            }
+            (Role::Tenant, Storage::Opaque) => {
+                quote_spanned!(span=> .tenant::<#ty>(#name, __odm::tenant_opaque::<#ty>))
+            }
+            // Refused already.
+            (Role::Tenant, Storage::Flattened) => TokenStream::new(),
+            (Role::Tenant, Storage::Typed) => {
+                quote_spanned!(span=> .tenant::<#ty>(#name, __odm::tenant::<#ty>))
+            }
             (Role::Version, _) => quote_spanned!(span=> .version::<#ty>(#name)),
             (_, Storage::Codec(codec)) => {
                 let codec = codecs.serializer(&codec.serialize, ty);
@@ -186,6 +205,7 @@ pub(super) fn constants(
     let mut constants = TokenStream::new();
     lifecycle.extend(model.kind.as_ref().map(crate::attr::schema::Kind::expand));
     lifecycle.extend(model.versions.as_ref().map(crate::attr::schema::Versions::expand));
+    lifecycle.extend(scope(this, model));
     if let Some(span) = model.hooks {
         let span = span.resolved_at(Span::call_site());
         lifecycle.extend(quote_spanned!(span=> .hooks(__odm::HookTable::of::<#this>())));

@@ -6,6 +6,7 @@ use super::condition::{Added, Condition, Must};
 use super::place::Place;
 use super::rule::Rule;
 use super::sum::Sum;
+use super::taken::Taken;
 use super::validator::Validator;
 use super::violation::Message;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +16,7 @@ use crate::query::update::Action;
 pub(super) struct CheckedChange<'a> {
     pub(super) action: &'a Action,
     pub(super) added: Option<Added>,
+    pub(super) taken: Option<Taken>,
     pub(super) path: &'a str,
     /// The write's filter.
     pub(super) filter: &'a RawDocumentBuf,
@@ -90,7 +92,8 @@ impl CheckedChange<'_> {
             }
             Action::Increment(step) => {
                 for rule in &place.rules {
-                    if let (Rule::Finite, Some(message)) = (rule, rule.broken(step.as_raw_bson_ref())?) {
+                    if let (Rule::Finite { .. }, Some(message)) = (rule, rule.broken(step.as_raw_bson_ref())?)
+                    {
                         validator.found(message);
                     }
                     if let Some(sum) = Sum::of(rule, step, self.path, self.filter, self.array_filters)? {
@@ -102,10 +105,30 @@ impl CheckedChange<'_> {
                 }
                 Ok(())
             }
-            _ => match &self.added {
-                Some(added) => self.check_added(place, added, validator, conditions),
-                None => Ok(()),
-            },
+            _ => {
+                if let Some(taken) = &self.taken {
+                    self.check_taken(place, taken, conditions);
+                }
+                match &self.added {
+                    Some(added) => self.check_added(place, added, validator, conditions),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// In an element that only the database knows, nobody can say what would be left.
+    fn check_taken(&self, place: &Place, taken: &Taken, conditions: &mut Vec<Condition>) {
+        if let Some(least) = place.least()
+            && !place.is_positional
+        {
+            conditions.push(Condition {
+                path: self.path.to_owned(),
+                must: Must::Leave {
+                    least,
+                    taken: taken.clone(),
+                },
+            });
         }
     }
 
@@ -131,6 +154,9 @@ impl CheckedChange<'_> {
                     validator.within(&place.to_string(), |validator| check(validator, value))?;
                 }
             }
+        }
+        if let Some(least) = place.least() {
+            self.check_least(place, least, added, validator, conditions);
         }
         let Some(bound) = place.bound() else { return Ok(()) };
         let full = |more: usize| Message {
@@ -175,5 +201,44 @@ impl CheckedChange<'_> {
             must,
         });
         Ok(())
+    }
+
+    /// That neither a slice nor an array that is made of what is added has too few elements.
+    fn check_least(
+        &self,
+        place: &Place,
+        least: u32,
+        added: &Added,
+        validator: &mut Validator,
+        conditions: &mut Vec<Condition>,
+    ) {
+        if let Some(slice) = added.slice
+            && slice.unsigned_abs() < least.into()
+        {
+            validator.found(Message {
+                rule: "length",
+                text: format!(
+                    "must have at least {least} elements, and is cut to {}",
+                    slice.unsigned_abs()
+                )
+                .into(),
+            });
+            return;
+        }
+        let given = match added.as_set {
+            true => {
+                let earlier = |at: usize| added.elements.iter().take(at);
+                let elements = added.elements.iter().enumerate();
+                let distinct = elements.filter(|(at, element)| !earlier(*at).any(|one| one == *element));
+                distinct.count()
+            }
+            false => added.elements.len(),
+        };
+        if (1..least as usize).contains(&given) && !place.is_positional {
+            conditions.push(Condition {
+                path: self.path.to_owned(),
+                must: Must::BeThere { least, given },
+            });
+        }
     }
 }

@@ -5,6 +5,7 @@ use bson::{Bson, Document, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDoc
 
 use super::document;
 use super::sum::Sum;
+use super::taken::Taken;
 use super::violation::Message;
 use crate::codec::Raw;
 use crate::error::Result;
@@ -23,6 +24,10 @@ pub(crate) enum Must {
     HaveRoom { bound: u32, more: usize },
     /// The array has room for those of these elements that it does not hold.
     HaveRoomFor { bound: u32, elements: Vec<RawBson> },
+    /// The array is there, because what is added would be too few elements by themselves.
+    BeThere { least: u32, given: usize },
+    /// The array has so many elements left when these are taken out, or none of them.
+    Leave { least: u32, taken: Taken },
     /// The number keeps its rule when something is added.
     Keep(Sum),
     /// All conditions of one of these.
@@ -67,29 +72,14 @@ impl Condition {
     pub(crate) fn filter(&self) -> Result<RawDocumentBuf> {
         let path = self.path.as_str();
         let filter = match &self.must {
-            Must::HaveRoom { bound, more } => match last_free(*bound, *more) {
-                Some(position) => doc! { format!("{path}.{position}"): { "$exists": false } },
-                None => doc! { path: { "$exists": false } },
-            },
+            Must::HaveRoom { bound, more } => room(path, *bound, *more),
             Must::HaveRoomFor { bound, elements } => match elements.as_slice() {
                 [element] => {
                     let element = Bson::try_from(element.clone()).unwrap_or(Bson::Null);
-                    let room = match last_free(*bound, 1) {
-                        Some(position) => doc! { format!("{path}.{position}"): { "$exists": false } },
-                        None => doc! { path: { "$exists": false } },
-                    };
-                    doc! { "$or": [room, { path: { "$elemMatch": { "$eq": element } } }] }
+                    doc! { "$or": [room(path, *bound, 1), { path: { "$elemMatch": { "$eq": element } } }] }
                 }
                 elements => {
-                    let array = doc! { "$cond": [
-                        { "$isArray": format!("${path}") },
-                        format!("${path}"),
-                        [],
-                    ] };
-                    let elements: Vec<Bson> = elements
-                        .iter()
-                        .map(|element| Bson::try_from(element.clone()).unwrap_or(Bson::Null))
-                        .collect();
+                    let (array, elements) = (array_at(path), literals(elements));
                     doc! { "$expr": { "$lte": [
                         { "$add": [
                             { "$size": array.clone() },
@@ -99,6 +89,8 @@ impl Condition {
                     ] } }
                 }
             },
+            Must::BeThere { .. } => doc! { path: { "$exists": true } },
+            Must::Leave { least, taken } => taken.leaves(path, *least),
             Must::Keep(sum) => sum.filter().unwrap_or_default(),
             Must::MeetOne(several) => {
                 let mut branches = RawArrayBuf::new();
@@ -122,7 +114,26 @@ impl Condition {
             Some(RawBsonRef::Array(array)) => array.into_iter().count(),
             _ => 0,
         };
+        let too_few = |least: u32, items: usize| {
+            let text = format!("must have at least {least} elements, and would have {items}");
+            let message = Message {
+                rule: "length",
+                text: text.into(),
+            };
+            Ok(vec![(self.path.clone(), message)])
+        };
         let (bound, more) = match &self.must {
+            Must::BeThere { least, given } if value.is_none() => return too_few(*least, *given),
+            Must::BeThere { .. } => return Ok(Vec::new()),
+            Must::Leave { least, taken } => {
+                return match value {
+                    Some(RawBsonRef::Array(array)) => match taken.left(array) {
+                        left if left < items && left < *least as usize => too_few(*least, left),
+                        _ => Ok(Vec::new()),
+                    },
+                    _ => Ok(Vec::new()),
+                };
+            }
             Must::Keep(sum) => return Ok(sum.broken(stored, &self.path)),
             Must::MeetOne(several) => {
                 let mut first = None;
@@ -165,9 +176,72 @@ impl Condition {
     }
 }
 
-/// The position that must be free for so many more elements; none when only a missing array has room.
-fn last_free(bound: u32, more: usize) -> Option<usize> {
-    (bound as usize).checked_sub(more)
+/// That an array has room for so many more elements, or is not there.
+fn room(path: &str, bound: u32, more: usize) -> Document {
+    let Some(most) = (bound as usize).checked_sub(more) else {
+        return doc! { path: { "$in": [] } };
+    };
+    match schema_at(path, doc! { "maxItems": i64::try_from(most).unwrap_or(i64::MAX) }) {
+        Some(schema) => schema,
+        // Also says no where an element has a field of this name.
+        None => doc! { format!("{path}.{most}"): { "$exists": false } },
+    }
+}
+
+/// That what stands at the path is of this schema, or is not there; none where a position in the path is so far behind
+/// that a schema would be too large.
+pub(super) fn schema_at(path: &str, schema: Document) -> Option<Document> {
+    const FAR: usize = 1_000;
+    let position = |name: &str| name.parse::<usize>().ok();
+    let mut positions = path.split('.').filter_map(position);
+    if positions.any(|position| position > FAR) {
+        return None;
+    }
+    let schema = path
+        .rsplit('.')
+        .fold(schema, |schema, name| match position(name) {
+            None => doc! { "properties": { name: schema } },
+            Some(position) => {
+                let mut items = vec![doc! {}; position];
+                items.push(schema.clone());
+                doc! { "properties": { name: schema }, "items": items }
+            }
+        });
+    Some(doc! { "$jsonSchema": schema })
+}
+
+/// The expression of the array at a dotted path; of an empty one where none is there.
+pub(super) fn array_at(path: &str) -> Document {
+    doc! { "$let": {
+        "vars": { "array": value_at(path) },
+        "in": { "$cond": [{ "$isArray": "$$array" }, "$$array", []] },
+    } }
+}
+
+/// The elements as an expression takes them under `$literal`.
+pub(super) fn literals(elements: &[RawBson]) -> Vec<Bson> {
+    let elements = elements.iter().cloned();
+    elements
+        .map(|element| Bson::try_from(element).unwrap_or(Bson::Null))
+        .collect()
+}
+
+/// The expression of the value at a dotted path through documents, and through arrays by positions.
+fn value_at(path: &str) -> Bson {
+    let mut names = path.split('.');
+    let first = Bson::from(format!("${}", names.next().unwrap_or_default()));
+    names.fold(first, |outer, name| {
+        let field = format!("$$outer.{name}");
+        let inner = match name.parse::<i32>() {
+            Ok(position) => bson::bson!({ "$cond": [
+                { "$isArray": "$$outer" },
+                { "$arrayElemAt": ["$$outer", position] },
+                field,
+            ] }),
+            Err(_) => field.into(),
+        };
+        bson::bson!({ "$let": { "vars": { "outer": outer }, "in": inner } })
+    })
 }
 
 /// The stage that fails an update by a pipeline when an array is longer than its bound.

@@ -12,6 +12,24 @@ pub(super) struct Decimal {
 /// What the coefficient of a stored decimal is less than.
 const LIMIT: u128 = 10_u128.pow(34);
 
+/// Whether a decimal is neither infinite nor none: the bits behind the sign say so.
+pub(super) fn is_finite(stored: Decimal128) -> bool {
+    stored.bytes()[15] & 0x78 != 0x78
+}
+
+/// The least and the greatest finite decimal: 34 nines with the greatest exponent.
+pub(super) fn ends() -> (Decimal128, Decimal128) {
+    let with_sign = |sign: u8| {
+        let coefficient = LIMIT - 1;
+        let exponent = 6111 + 6176;
+        let bits = (exponent << 113) | coefficient;
+        let mut bytes = bits.to_le_bytes();
+        bytes[15] |= sign;
+        Decimal128::from_bytes(bytes)
+    };
+    (with_sign(0x80), with_sign(0))
+}
+
 impl Decimal {
     pub(super) fn read(stored: Decimal128) -> Option<Decimal> {
         let text = stored.to_string();

@@ -204,26 +204,39 @@ impl Declared {
 
     /// Whether any value can break a rule.
     pub(crate) fn has_rules(&'static self) -> bool {
-        fn search(declared: &'static Declared, seen: &mut Vec<*const Declared>) -> bool {
-            if seen.contains(&std::ptr::from_ref(declared)) {
-                return false;
-            }
-            seen.push(declared);
-            match declared {
-                Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_) => false,
-                Declared::Document { fields, check, .. } => {
-                    check.is_some()
-                        || fields
-                            .iter()
-                            .any(|field| !field.rules.is_empty() || search(field.nested(), seen))
-                }
-                Declared::Array(inner) | Declared::Map(inner) => search(inner(), seen),
-                Declared::Variants { variants, .. } => {
-                    variants.iter().any(|variant| search(variant.nested(), seen))
-                }
-            }
+        let has_check = |declared: &Declared| matches!(declared, Declared::Document { check: Some(_), .. });
+        self.has(&has_check, &|field| !field.rules.is_empty(), &mut Vec::new())
+    }
+
+    /// Whether there are arrays that a tracked document saves by their elements.
+    pub(crate) fn saves_elements(&'static self) -> bool {
+        let by_elements = |field: &Declare| matches!(field.save, Save::Push | Save::AddToSet);
+        self.has(&|_| false, &by_elements, &mut Vec::new())
+    }
+
+    /// Whether one of these is there, the type itself and what is in it, or one of these fields.
+    fn has(
+        &'static self,
+        is_type: &dyn Fn(&Declared) -> bool,
+        is_field: &dyn Fn(&Declare) -> bool,
+        seen: &mut Vec<*const Declared>,
+    ) -> bool {
+        if seen.contains(&std::ptr::from_ref(self)) {
+            return false;
         }
-        search(self, &mut Vec::new())
+        seen.push(self);
+        let mut inside = |nested: &'static Declared| nested.has(is_type, is_field, seen);
+        is_type(self)
+            || match self {
+                Declared::Nothing | Declared::Untyped | Declared::Refers(_) | Declared::Derived(_) => false,
+                Declared::Document { fields, .. } => fields
+                    .iter()
+                    .any(|field| is_field(field) || inside(field.nested())),
+                Declared::Array(inner) | Declared::Map(inner) => inside(inner()),
+                Declared::Variants { variants, .. } => {
+                    variants.iter().any(|variant| inside(variant.nested()))
+                }
+            }
     }
 }
 

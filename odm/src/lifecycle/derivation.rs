@@ -170,7 +170,8 @@ impl DerivedFields {
         self.fields.iter().map(|field| field.name).collect()
     }
 
-    fn check(&self) -> Result<()> {
+    /// That each of them is where it can be derived.
+    pub(crate) fn check(&self) -> Result<()> {
         match self.misplaced {
             true => Err(Error::new(
                 ErrorKind::Schema,
@@ -326,7 +327,8 @@ impl DerivedFields {
         let mut renewed = 0;
         while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
             let mut statements = Vec::new();
-            for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
+            for stored in cursor::documents(target, "find", &*batch) {
+                let stored = stored?;
                 match self.statement(stored, token, copies, target.executor().now()) {
                     Ok(statement) => statements.push(statement),
                     Err(error) => {

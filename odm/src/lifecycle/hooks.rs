@@ -1,6 +1,7 @@
 //! A user's code around the writes of a model.
 
 mod context;
+mod kept;
 mod table;
 mod update_write;
 
@@ -20,6 +21,15 @@ use crate::model::Model;
 ///
 /// An update or deletion of many documents, and each statement of a batch, calls its hook once. A soft deletion is a
 /// deletion. An upsert that replaces calls the hooks of replacements, whether it inserts or not.
+///
+/// # What a hook sees of a document
+///
+/// The document as it is to be stored, as the model reads it. A field that serde skips is not stored, so it is at its
+/// default here, whatever the program had in it: what is to become of it is done before the document is written. So
+/// is, for the hook, a field that serde writes and does not read (`#[serde(skip_deserializing)]`); it is stored as the
+/// program had it, unless the hook makes it something else than the default. That holds in embedded documents and maps
+/// too, and in the elements of lists: wherever the hook put them, and where it changed them, as long as there are as many
+/// as before. The elements of a `HashSet`, which has no order, are stored as the hook left them if it changed any.
 ///
 /// ```
 /// use odm::{HookContext, Hooks, Id, UpdateWrite};

@@ -62,6 +62,10 @@ impl Lifecycle {
                 "a kind with hooks or a schema version is written and read by its own collection, not by an enum"
             );
             assert!(
+                lifecycle.scope.is_none(),
+                "a kind with a scope of its own is written and read by its own collection; the enum may say a scope for all"
+            );
+            assert!(
                 descriptor.model.copied_to.is_empty(),
                 "a kind of which others hold copies is written and read by its own collection, not by an enum"
             );
@@ -72,6 +76,10 @@ impl Lifecycle {
                     && same_stamp(lifecycle.version, first.version)
                     && same_stamp(lifecycle.soft_delete_field(), first.soft_delete_field()),
                 "the kinds of an enum have the same dates, version and soft deletion, in fields of the same names"
+            );
+            assert!(
+                same_stamp(lifecycle.tenant_name(), first.tenant_name()),
+                "the kinds of an enum say whose a document is in fields of the same name"
             );
             index += 1;
         }

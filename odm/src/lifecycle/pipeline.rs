@@ -7,24 +7,23 @@ use bson::{DateTime, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::again::Again;
-use super::condition::{GUARD, NOT_STORED, existing_stage};
+use super::condition::{GUARD, NOT_STORED};
 use super::deletion;
 use super::document;
 use super::place::{Place, Tags};
 use super::plan::Plan;
 use super::ready::{Ready, copied, copies_mark, has_rules, run_hooks};
 use super::scope::Settings;
-use super::stages::Terms;
+use super::stages::{INSERTED, Terms};
+use super::unasked::unasked;
 use super::versions::with_id;
 use super::violation::{self, Violation};
-use super::write::{Batch, Kind, Write};
+use super::write::{Batch, Write};
 use crate::backend::{self, Operation, ReadOptions, WriteResult, WriteSummary};
-use crate::codec::Raw;
 use crate::collection::Target;
 use crate::cursor;
 use crate::db::Answer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::update::Form;
 
 const CHANGED: &str = "the document was changed since it was loaded";
 
@@ -166,34 +165,14 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     async fn send(&self, batch: &mut Batch) -> Result<Answer> {
         let mut writes = std::mem::take(&mut batch.writes);
-        let is_one = writes.len() == 1;
-        for (write, terms) in writes.iter_mut().zip(&self.terms) {
-            match &terms.was_stored {
-                // Whether it was found, it is asked.
-                Some(_) if is_one => write.upsert = false,
-                Some(_) => self.only_replace(write)?,
-                None => {}
-            }
-        }
-        if writes.len() > 1 {
-            // Whether there is a document to change, nobody asks in a batch.
-            let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
-            violation::finish(refused.collect())?;
-        }
         let several = writes.len() > 1;
-        for (write, terms) in writes.iter().zip(&self.terms) {
-            if several && write.upsert && !terms.conditions.is_empty() && !names_id(&terms.filter) {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    "in a batch, an upsert that adds to a bounded field must find its document by `_id`",
-                ));
+        match writes.as_mut_slice() {
+            [only] => {
+                // Whether it was found, it is asked.
+                let was_stored = self.terms.iter().any(|terms| terms.was_stored.is_some());
+                only.upsert &= !was_stored;
             }
-            if several && write.upsert && terms.not_newer && !names_id(&terms.filter) {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    "in a batch, an upsert that replaces a document with a schema version must find it by `_id`",
-                ));
-            }
+            _ => unasked(self.plan, &mut writes, &self.terms)?,
         }
         let is_open = writes.iter().any(|write| write.multi || write.upsert);
         let has_many = writes.iter().any(|write| write.multi);
@@ -216,27 +195,6 @@ impl Sending<'_> {
         let answer = self.execute(operation, self.softly.contains(&true)).await?;
         let answer = self.with_newer(answer, batch, has_many).await?;
         self.understood(answer, several || is_open).await
-    }
-
-    /// Makes an upsert that would insert an error of its own.
-    fn only_replace(&self, write: &mut Write) -> Result<()> {
-        let Some(version) = self.plan.lifecycle.version else {
-            return Ok(());
-        };
-        let mut stages = vec![Raw::from(existing_stage(version)).into_document()?];
-        match std::mem::replace(&mut write.kind, Kind::Delete) {
-            Kind::Replace(document) => {
-                let literal = document::single(bson::cstr!("$literal"), document);
-                stages.push(document::single(bson::cstr!("$replaceWith"), literal));
-            }
-            Kind::Update(Form::Pipeline(own)) => stages.extend(own),
-            other => {
-                write.kind = other;
-                return Ok(());
-            }
-        }
-        write.kind = Kind::Update(Form::Pipeline(stages));
-        Ok(())
     }
 
     /// Executes; the errors of an upsert on a document that did not meet its terms say so.
@@ -299,14 +257,14 @@ impl Sending<'_> {
     /// only update, and where one that fails because of a document that is there would end the transaction.
     fn is_in_steps(&self, terms: &Terms) -> bool {
         let fails = self.target.db().guard().is_some() && !terms.is_empty();
-        let refuses = !terms.insertion.is_empty();
+        let refuses = !terms.insertion.is_empty() || terms.computes;
         let depends = !terms.conditions.is_empty() || terms.not_newer;
         fails || refuses || (depends && !names_id(&terms.filter))
     }
 
     /// An upsert for which a document that does not meet its terms is an error, not a reason to insert another; or that
     /// would insert what its model refuses.
-    async fn upsert_in_steps(&self, batch: &Batch, write: Write, terms: &Terms) -> Result<Answer> {
+    async fn upsert_in_steps(&self, batch: &Batch, mut write: Write, terms: &Terms) -> Result<Answer> {
         let mut first = write.clone();
         first.upsert = false;
         let answer = self.execute(batch.carry(vec![first.clone()])?, false).await?;
@@ -318,13 +276,18 @@ impl Sending<'_> {
                 if let Some(unmet) = self.unmet(terms, stored)? {
                     return Err(unmet);
                 }
-                // It came after it was looked for, so that it is found now. What may not be inserted is not sent, should it
-                // be gone again.
-                if !terms.insertion.is_empty() {
+                // It came after it was looked for, so that it is found now. What may not be inserted, or not so, is not
+                // sent, should it be gone again.
+                if !terms.insertion.is_empty() || terms.computes {
                     return self.execute(batch.carry(vec![first])?, false).await;
                 }
             }
             None => violation::finish(terms.insertion.clone())?,
+        }
+        if terms.computes {
+            // It only inserts: of a document that came since then nobody knows whether it meets the conditions.
+            let exists = document::single(bson::cstr!("$exists"), true);
+            write.filter = document::narrowed(&terms.filter, &document::single(INSERTED, exists))?;
         }
         self.execute(batch.carry(vec![write])?, false).await
     }
@@ -521,7 +484,7 @@ pub(super) fn conflict(text: &'static str, stored: RawDocumentBuf) -> Error {
 }
 
 /// Whether only one document can match, because the filter has its `_id`.
-fn names_id(filter: &RawDocumentBuf) -> bool {
+pub(super) fn names_id(filter: &RawDocumentBuf) -> bool {
     backend::id_of(filter).is_some()
 }
 
@@ -560,5 +523,6 @@ pub(super) fn merge(whole: &mut WriteResult, part: Option<&WriteResult>, start: 
     whole
         .errors
         .extend(errors.map(|(index, error)| (index + start, error.clone())));
+    whole.concern = whole.concern.take().or_else(|| part.concern.clone());
     !part.errors.is_empty()
 }

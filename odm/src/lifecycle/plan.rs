@@ -1,9 +1,5 @@
 //! What a model declares of the life of its documents, and what follows for its writes.
 
-use std::any::TypeId;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use bson::{DateTime, RawBson, RawDocument, RawDocumentBuf};
 
 use super::copies::{Copied, PENDING, STAMP};
@@ -12,11 +8,12 @@ use super::deletion::deletes;
 use super::derivation::{DERIVED_PENDING, DerivedFields};
 use super::hooks::HookTable;
 use super::kind::Kind;
+use super::tenant::{EncodeTenant, Tenant};
 use super::timestamp::Version;
 use super::versions::{self, Versions};
 use crate::backend::Operation;
 use crate::error::Result;
-use crate::model::Model;
+use crate::model::{Model, OfTypes};
 use crate::relation;
 use crate::schema::ModelDescriptor;
 
@@ -30,7 +27,12 @@ pub struct Lifecycle {
     pub(crate) hooks: Option<HookTable>,
     pub(crate) kind: Option<Kind>,
     pub(crate) versions: Option<Versions>,
+    pub(crate) tenant: Option<Tenant>,
+    pub(crate) scope: Option<OwnScope>,
 }
+
+/// Makes the condition of a model's own scope.
+pub(crate) type OwnScope = fn() -> Result<RawDocumentBuf>;
 
 /// A field that gets the time.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,8 @@ impl Lifecycle {
         hooks: None,
         kind: None,
         versions: None,
+        tenant: None,
+        scope: None,
     };
 
     /// This field gets the time of the insert.
@@ -107,6 +111,26 @@ impl Lifecycle {
         self
     }
 
+    /// Only documents that meet this are seen unless somebody asks for others.
+    pub const fn scope(mut self, scope: OwnScope) -> Lifecycle {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// This field says whose a document is.
+    pub const fn tenant<T>(mut self, name: &'static str, encode: EncodeTenant) -> Lifecycle {
+        self.tenant = Some(Tenant::new::<T>(name, encode));
+        self
+    }
+
+    /// The field that says whose a document is.
+    pub(crate) const fn tenant_name(&self) -> Option<&'static str> {
+        match &self.tenant {
+            Some(tenant) => Some(tenant.name),
+            None => None,
+        }
+    }
+
     /// The field that counts the changes.
     pub(crate) const fn version_name(&self) -> Option<&'static str> {
         self.version
@@ -135,6 +159,8 @@ impl Lifecycle {
             && self.hooks.is_none()
             && self.kind.is_none()
             && self.versions.is_none()
+            && self.tenant.is_none()
+            && self.scope.is_none()
     }
 }
 
@@ -148,6 +174,10 @@ pub(crate) struct Plan {
     pub(crate) shard_key: Vec<String>,
     /// The model.
     pub(crate) model: &'static ModelDescriptor,
+    /// What the model's own scope asks of documents.
+    pub(crate) scope: Option<Result<RawDocumentBuf>>,
+    /// Whether strings of the collection compare by a collation, as the model declares it.
+    pub(crate) is_collated: bool,
     /// Whether deletions mean something for documents that refer.
     pub(crate) is_referred_to: bool,
     /// The copies that there are of the documents.
@@ -191,52 +221,57 @@ impl Plan {
 
     /// The plan of a model, made at its first use and kept as long as the process.
     pub(crate) fn of<M: Model>() -> Option<&'static Plan> {
-        static PLANS: Mutex<Option<HashMap<TypeId, Option<&'static Plan>>>> = Mutex::new(None);
-        let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
-        let plans = plans.get_or_insert_default();
-        *plans.entry(TypeId::of::<M>()).or_insert_with(|| {
-            let declared = M::declared();
-            let has_rules = declared.has_rules();
-            let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
-            let is_referred_to = relation::has_rules(M::DESCRIPTOR);
-            let derived = DerivedFields::of(declared);
-            let copied = Copied::of(M::DESCRIPTOR, derived.as_ref());
-            let is_about_deletions = !has_rules
-                && shard_key.is_empty()
-                && copied.is_none()
-                && derived.is_none()
-                && M::LIFECYCLE.is_none();
-            (is_referred_to || !is_about_deletions).then(|| {
-                let mut pending = Vec::new();
-                pending.extend(derived.is_some().then_some(DERIVED_PENDING));
-                pending.extend(copied.is_some().then_some(PENDING));
-                let mut marks = pending.clone();
-                marks.extend(
-                    copied
-                        .as_ref()
-                        .is_some_and(|copied| copied.is_stamped)
-                        .then_some(STAMP),
-                );
-                marks.extend(M::LIFECYCLE.versions.map(|_| versions::FIELD));
-                marks.extend(M::LIFECYCLE.kind.map(|kind| kind.tag));
-                let is_field = |mark: &str| M::DESCRIPTOR.fields.iter().any(|field| field.stored == mark);
-                marks.retain(|mark| !is_field(mark));
-                pending.retain(|mark| !is_field(mark));
-                let plan = Plan {
-                    marks,
-                    pending,
-                    lifecycle: M::LIFECYCLE,
-                    declared,
-                    has_rules,
-                    shard_key,
-                    model: M::DESCRIPTOR,
-                    is_referred_to,
-                    copied,
-                    derived,
-                    is_about_deletions,
-                };
-                &*Box::leak(Box::new(plan))
-            })
+        static PLANS: OfTypes<Option<&'static Plan>> = OfTypes::new();
+        PLANS.get::<M, _>(Plan::made::<M>, |plan| {
+            plan.map(|plan| &*Box::leak(Box::new(plan)))
+        })
+    }
+
+    fn made<M: Model>() -> Option<Plan> {
+        let declared = M::declared();
+        let has_rules = declared.has_rules();
+        let options = M::DESCRIPTOR.declared_options();
+        let shard_key = options.shard_fields();
+        let is_referred_to = relation::has_rules(M::DESCRIPTOR);
+        let derived = DerivedFields::of(declared);
+        let copied = Copied::of(M::DESCRIPTOR, derived.as_ref());
+        let is_about_deletions = !has_rules
+            && shard_key.is_empty()
+            && copied.is_none()
+            && derived.is_none()
+            && M::LIFECYCLE.is_none();
+        if is_about_deletions && !is_referred_to {
+            return None;
+        }
+        let mut pending = Vec::new();
+        pending.extend(derived.is_some().then_some(DERIVED_PENDING));
+        pending.extend(copied.is_some().then_some(PENDING));
+        let mut marks = pending.clone();
+        marks.extend(
+            copied
+                .as_ref()
+                .is_some_and(|copied| copied.is_stamped)
+                .then_some(STAMP),
+        );
+        marks.extend(M::LIFECYCLE.versions.map(|_| versions::FIELD));
+        marks.extend(M::LIFECYCLE.kind.map(|kind| kind.tag));
+        let is_field = |mark: &str| M::DESCRIPTOR.fields.iter().any(|field| field.stored == mark);
+        marks.retain(|mark| !is_field(mark));
+        pending.retain(|mark| !is_field(mark));
+        Some(Plan {
+            marks,
+            pending,
+            lifecycle: M::LIFECYCLE,
+            declared,
+            has_rules,
+            shard_key,
+            model: M::DESCRIPTOR,
+            scope: M::LIFECYCLE.scope.map(|scope| scope()),
+            is_collated: options.own_collation().is_some(),
+            is_referred_to,
+            copied,
+            derived,
+            is_about_deletions,
         })
     }
 }

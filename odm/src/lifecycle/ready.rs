@@ -10,6 +10,7 @@ use super::hooks::{HookContext, HookTable};
 use super::plan::Plan;
 use super::scope::Settings;
 use super::stages::{Stages, Terms};
+use super::unasked::unasked;
 use super::validator::Validator;
 use super::violation::{self, Violation};
 use super::write::{Batch, Kind, Write};
@@ -77,12 +78,15 @@ impl Ready {
     async fn make_of(
         plan: &'static Plan,
         target: &Target,
-        operation: Operation,
+        mut operation: Operation,
         settings: &Settings,
         some: bool,
     ) -> Result<Ready> {
         let has_rules = has_rules(plan, target, settings);
         let copied = copied(plan, target);
+        if let Some(confinement) = target.confinement()? {
+            confinement.confine(&mut operation)?;
+        }
         let mut batch = Batch::take(operation, &settings.of_variants)?;
         if let Some(hooks) = plan.lifecycle.hooks {
             let context = HookContext::new(target.db(), target.namespace().collection.clone());
@@ -131,6 +135,7 @@ impl Ready {
         }
         let marked = match (copied, marks) {
             (Some(copied), Some((_, token))) if has_marked => {
+                copied.check_reach(target)?;
                 Some((copied, Copied::marked_by(&batch.writes, token)))
             }
             _ => None,
@@ -169,9 +174,8 @@ impl Ready {
 
     /// The statements that a batch sends, and what is to be done when they are written.
     pub(crate) fn into_statements(mut self) -> Result<(Vec<WriteStatement>, After)> {
-        let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
-        violation::finish(refused.collect())?;
-        let writes = std::mem::take(&mut self.batch.writes);
+        let mut writes = std::mem::take(&mut self.batch.writes);
+        unasked(self.after.plan, &mut writes, &self.terms)?;
         let statements = writes.into_iter().map(Write::into_statement);
         Ok((statements.collect::<Result<_>>()?, self.after))
     }

@@ -6,7 +6,7 @@ use bson::RawBsonRef;
 
 use super::declared::Check;
 use super::literal::Literal;
-use super::{pattern, violation::Message};
+use super::{decimal, pattern, violation::Message};
 use crate::codec;
 use crate::error::Result;
 use crate::model::{ArrayType, MapType, Newtype, Numeric, Text};
@@ -36,7 +36,10 @@ pub enum Rule {
     /// The value is one of these.
     OneOf(fn() -> Vec<Literal>),
     /// A number is neither infinite nor none.
-    Finite,
+    Finite {
+        /// Whether it can be a decimal, and so be beyond all doubles.
+        decimals: bool,
+    },
     /// A user's function.
     Custom(Check),
     /// For each element.
@@ -145,7 +148,9 @@ impl Rule {
 
     /// [`Rule::Finite`].
     pub const fn finite<T: Numeric>() -> Rule {
-        Rule::Finite
+        Rule::Finite {
+            decimals: T::DECIMALS,
+        }
     }
 
     /// [`Rule::Each`].
@@ -208,13 +213,13 @@ impl Rule {
                     return message("one_of", format!("must be one of {}", shown.join(", ")).into());
                 }
             }
-            (Rule::Finite, value) => {
-                let double = match value {
-                    RawBsonRef::Double(double) => double,
-                    RawBsonRef::Decimal128(decimal) => decimal.to_string().parse().unwrap_or(f64::NAN),
-                    _ => 0.0,
+            (Rule::Finite { .. }, value) => {
+                let is_finite = match value {
+                    RawBsonRef::Double(double) => double.is_finite(),
+                    RawBsonRef::Decimal128(decimal) => decimal::is_finite(decimal),
+                    _ => true,
                 };
-                if !double.is_finite() {
+                if !is_finite {
                     return message("finite", "must be a finite number".into());
                 }
             }

@@ -2,6 +2,7 @@
 
 use bson::{Bson, Document, doc};
 
+use super::decimal;
 use super::declared::{Declare, Declared};
 use super::rule::Rule;
 
@@ -127,7 +128,11 @@ fn of_rule(rule: &Rule) -> Document {
                 .chain([Bson::Null]);
             doc! { "enum": values.collect::<Vec<_>>() }
         }
-        Rule::Finite => doc! { "minimum": f64::MIN, "maximum": f64::MAX },
+        Rule::Finite { decimals: false } => doc! { "minimum": f64::MIN, "maximum": f64::MAX },
+        Rule::Finite { decimals: true } => {
+            let (least, greatest) = decimal::ends();
+            doc! { "minimum": least, "maximum": greatest }
+        }
         Rule::Custom(_) => Document::new(),
         Rule::Each(rules) => wrap("items", of_all(rules)),
         Rule::Values(rules) => wrap("additionalProperties", of_all(rules)),

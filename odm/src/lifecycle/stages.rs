@@ -2,7 +2,7 @@
 //! derived fields, validation, bounds.
 
 use bson::oid::ObjectId;
-use bson::{Bson, DateTime, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::checked_change::CheckedChange;
 use super::condition::{Added, Condition, Must, guard_stage};
@@ -11,10 +11,12 @@ use super::declared::Declared;
 use super::derivation::DERIVED_PENDING;
 use super::document;
 use super::insertion;
+use super::own_stages;
 use super::place::{Place, Tags};
 use super::plan::{Plan, Stamp};
 use super::rule::Rule;
 use super::scope::Settings;
+use super::taken::Taken;
 use super::validator::Validator;
 use super::versions;
 use super::violation::Violation;
@@ -26,7 +28,7 @@ use crate::query::update::{Action, Change, Form, raw_path};
 use crate::schema::is_equal_in;
 
 /// A field that no stored document has. Where an upsert asks for none, what it is about to insert has null in it.
-const INSERTED: &bson::raw::CStr = bson::cstr!("odm_inserted");
+pub(super) const INSERTED: &bson::raw::CStr = bson::cstr!("odm_inserted");
 
 /// What a write depends on beside its own filter, to say why it found nothing.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,8 @@ pub(crate) struct Terms {
     /// The version that a replacement is based on.
     pub(crate) version: Option<i64>,
     pub(crate) conditions: Vec<Condition>,
+    /// Whether a condition of an upsert is an expression, which the filter of none that may insert can hold.
+    pub(crate) computes: bool,
     /// Whether it must not be of a later schema version than this program knows.
     pub(crate) not_newer: bool,
     /// What would be wrong with the document that an upsert inserts.
@@ -65,6 +69,8 @@ pub(crate) struct Stages<'a> {
     pub(crate) validator: &'a mut Validator,
     /// The copies that follow the documents, and what marks a document whose copies wait.
     pub(crate) marks: Option<(&'static Copied, ObjectId)>,
+    /// Whether copies follow what is inserted: of a tenant's new document none is where it cannot be followed.
+    pub(crate) follows_inserts: bool,
     /// Whether a write was marked.
     pub(crate) has_marked: bool,
     /// What marks a document with derived fields that are not in step.
@@ -88,6 +94,8 @@ impl<'a> Stages<'a> {
             now: settings.at.unwrap_or_else(|| target.executor().now()),
             validator,
             marks: copied.map(|copied| (copied, ObjectId::new())),
+            follows_inserts: copied
+                .is_none_or(|copied| !target.is_owned() || copied.check_reach(target).is_ok()),
             has_marked: false,
             token: ObjectId::new(),
             has_derived: false,
@@ -119,7 +127,10 @@ impl Stages<'_> {
                 if let Some(version) = self.plan.lifecycle.version {
                     whole = document::with_field(&whole, version, version_like(&whole, version, 0))?;
                 }
-                let whole = self.pending(self.derived(self.marked(whole)?)?)?;
+                let mut whole = self.derived(self.marked(whole)?)?;
+                if self.follows_inserts {
+                    whole = self.pending(whole)?;
+                }
                 self.check(&whole)?;
                 *document = match self.is_stamped() {
                     true => document::with_field(&whole, STAMP, RawBson::Int64(0))?,
@@ -191,7 +202,9 @@ impl Stages<'_> {
             Kind::Update(Form::Pipeline(stages)) => self.finish_pipeline(stages, write.upsert)?,
         }
         for condition in &terms.conditions {
-            write.filter = document::narrowed(&write.filter, &condition.filter()?)?;
+            let condition = condition.filter()?;
+            terms.computes |= write.upsert && has_expression(&condition);
+            write.filter = document::narrowed(&write.filter, &condition)?;
         }
         Ok(terms)
     }
@@ -370,19 +383,38 @@ impl Stages<'_> {
                  or `save`",
             ));
         }
-        self.carry_over(stages)?;
+        let lifecycle = &self.plan.lifecycle;
+        // What counts a document's changes, and its schema version, outlive stages that make another document.
+        let versions = lifecycle.versions.map(|_| versions::FIELD);
+        let carried: Vec<&str> = [lifecycle.version, versions, self.is_stamped().then_some(STAMP)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let mut updated = self.updated();
+        if let Some(stamp) = updated
+            && own_stages::set(stages, stamp.name, false)?
+        {
+            updated = None;
+        }
+        let mut version = lifecycle.version;
+        if let Some(name) = version
+            && own_stages::set(stages, name, true)?
+        {
+            version = None;
+        }
+        own_stages::carry_over(stages, &carried)?;
         let mut set = bson::Document::new();
-        if let Some(kind) = self.plan.lifecycle.kind {
+        if let Some(kind) = lifecycle.kind {
             set.insert(kind.tag, doc! { "$literal": kind.name });
         }
-        if let Some(stamp) = self.updated() {
+        if let Some(stamp) = updated {
             set.insert(stamp.name, literal((stamp.encode)(self.now)?)?);
         }
         if let Some(stamp) = self.created().filter(|_| upsert) {
             let now = literal((stamp.encode)(self.now)?)?;
             set.insert(stamp.name, doc! { "$ifNull": [format!("${}", stamp.name), now] });
         }
-        if let Some(version) = self.plan.lifecycle.version {
+        if let Some(version) = version {
             let one = doc! { "$add": [{ "$ifNull": [format!("${version}"), 0] }, 1] };
             set.insert(version, one);
         }
@@ -404,41 +436,6 @@ impl Stages<'_> {
         bounds_of(self.plan.declared, "", &mut bounds, &mut Vec::new());
         if !bounds.is_empty() {
             stages.push(Raw::from(guard_stage(&bounds)).into_document()?);
-        }
-        Ok(())
-    }
-
-    /// Lets stages that make another document leave what counts a document's changes, and its schema version, as they are.
-    fn carry_over(&self, stages: &mut [RawDocumentBuf]) -> Result<()> {
-        let lifecycle = &self.plan.lifecycle;
-        let versions = lifecycle.versions.map(|_| versions::FIELD);
-        let stamp = self.is_stamped().then_some(STAMP);
-        let names: Vec<&str> = [lifecycle.version, versions, stamp]
-            .into_iter()
-            .flatten()
-            .collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        for stage in stages {
-            let mut own: Document = codec::decode_untyped(stage)?;
-            match own.iter_mut().next().map(|(name, made)| (name.as_str(), made)) {
-                Some(("$replaceWith", made)) => *made = with_stored(&names, made.clone()),
-                Some(("$replaceRoot", Bson::Document(asked))) => {
-                    if let Some(made) = asked.get_mut("newRoot") {
-                        *made = with_stored(&names, made.clone());
-                    }
-                }
-                Some(("$project", Bson::Document(kept))) if is_inclusive(kept) => {
-                    for name in &names {
-                        if !kept.contains_key(name) {
-                            kept.insert(*name, 1);
-                        }
-                    }
-                }
-                _ => continue,
-            }
-            *stage = Raw::from(own).into_document()?;
         }
         Ok(())
     }
@@ -477,6 +474,7 @@ impl Stages<'_> {
         let change = CheckedChange {
             action: &change.action,
             added: Added::by(change),
+            taken: Taken::by(change),
             path: &path,
             filter,
             array_filters,
@@ -526,44 +524,27 @@ fn touches(changes: &[Change], field: &str) -> bool {
     })
 }
 
+/// Whether a filter holds an expression.
+fn has_expression(filter: &RawDocument) -> bool {
+    filter.iter().flatten().any(|(name, value)| {
+        name.as_str() == "$expr"
+            || match value {
+                RawBsonRef::Document(inner) => has_expression(inner),
+                RawBsonRef::Array(parts) => parts
+                    .into_iter()
+                    .flatten()
+                    .filter_map(RawBsonRef::as_document)
+                    .any(has_expression),
+                _ => false,
+            }
+    })
+}
+
 fn change(name: &str, action: Action) -> Change {
     Change {
         path: raw_path(name),
         action,
     }
-}
-
-/// The document that an expression makes, with these fields of the one it is made of. It may have a schema version of its
-/// own.
-fn with_stored(names: &[&str], made: Bson) -> Bson {
-    let stored = names.iter().map(|name| {
-        let own = Bson::String(format!("${name}"));
-        let value = match *name {
-            versions::FIELD => Bson::from(doc! { "$ifNull": [format!("$$made.{name}"), own] }),
-            _ => own,
-        };
-        ((*name).to_owned(), value)
-    });
-    let stored: Document = stored.collect();
-    // What makes no document is an error of the stage.
-    let is_document = doc! { "$eq": [{ "$type": "$$made" }, "object"] };
-    let merged = doc! { "$cond": [is_document, { "$mergeObjects": ["$$made", stored] }, "$$made"] };
-    Bson::from(doc! { "$let": { "vars": { "made": made }, "in": merged } })
-}
-
-/// Whether a projection keeps what it names, instead of leaving it out.
-fn is_inclusive(projection: &Document) -> bool {
-    projection.iter().any(|(name, value)| {
-        let leaves_out = match value {
-            Bson::Boolean(kept) => !kept,
-            Bson::Int32(number) => *number == 0,
-            Bson::Int64(number) => *number == 0,
-            Bson::Double(number) => *number == 0.0,
-            Bson::Document(inner) if inner.keys().all(|name| !name.starts_with('$')) => !is_inclusive(inner),
-            _ => false,
-        };
-        name != "_id" && !leaves_out
-    })
 }
 
 /// The stamp of the document after this change, as an expression.

@@ -1,7 +1,9 @@
 //! Documents that know what they were when they were loaded.
 
+mod alike;
 mod difference;
 mod edit;
+mod elements;
 mod guard;
 mod number;
 
@@ -69,6 +71,9 @@ pub struct Tracked<M> {
     /// The value as it would be stored, when it was loaded. Not what was stored: fields that the model does not
     /// know are none of its business.
     loaded: RawDocumentBuf,
+    /// What was stored, where that is something else and has arrays whose elements are saved one by one: these stay as
+    /// they are stored, and are taken out as they are.
+    stored: Option<RawDocumentBuf>,
     /// What was stored in an older shape, and what it becomes.
     outdated: Option<Box<(RawDocumentBuf, RawDocumentBuf)>>,
 }
@@ -81,8 +86,11 @@ impl<M: Model> Tracked<M> {
             Some(versions) => versions.upgraded(stored)?,
             None => None,
         };
+        let present = upgraded.as_deref().unwrap_or(stored);
+        let is_other = present.as_bytes() != loaded.as_bytes() && M::declared().saves_elements();
         Ok(Tracked {
             value,
+            stored: is_other.then(|| present.to_owned()),
             loaded,
             outdated: upgraded.map(|upgraded| Box::new((stored.to_owned(), upgraded))),
         })
@@ -109,7 +117,9 @@ impl<M: Model> Tracked<M> {
     ///
     /// Cost: one round trip; one more when the document was not found, was of an older schema version, or is changed
     /// again by what follows its change (derived fields, copies that come back to it); two more for each time that
-    /// somebody else changed what is merged meanwhile: see the guide.
+    /// somebody else changed what is merged meanwhile: see the guide. A document that is stored otherwise than the model
+    /// stores it is kept beside the loaded one where the model has fields with `save = push` or `add_to_set`; where
+    /// elements of a set were taken out of it, those that differ are read by themselves to find out which they are.
     ///
     /// # Errors
     /// `Conflict` when the model has versions and the document was changed since it was loaded, it had an older
@@ -236,7 +246,12 @@ impl<M: Model> Tracked<M> {
         difference: Difference,
     ) -> Result<Option<RawDocumentBuf>> {
         let scope = self.scope();
-        let mut seen: Option<Seen> = None;
+        let was = self.stored.as_deref().unwrap_or(&self.loaded);
+        let mut seen = self.stored.as_ref().map(|stored| Seen {
+            stored: stored.clone(),
+            encoded: self.loaded.clone(),
+            encode: encoded::<M>,
+        });
         for _ in 0..ATTEMPTS {
             let mut changes = Vec::with_capacity(difference.edits.len());
             let mut conditions = Vec::new();
@@ -271,7 +286,7 @@ impl<M: Model> Tracked<M> {
             for edit in edits.filter(|edit| !is_in_whole(&edit.path)) {
                 let (action, condition) = match &seen {
                     None => edit.first(),
-                    Some(seen) => edit.again(seen)?.ok_or_else(|| {
+                    Some(seen) => edit.again(seen, was)?.ok_or_else(|| {
                         conflict(CONTRARY, seen.stored.clone()).with_path(edit.path.as_str())
                     })?,
                 };
@@ -323,8 +338,8 @@ impl<M: Model> Tracked<M> {
         let deleted = M::LIFECYCLE.soft_delete_field();
         let date = deleted.and_then(|name| self.loaded.get(name).ok().flatten());
         match date {
-            None | Some(bson::RawBsonRef::Null) => Scope::Living,
-            Some(_) => Scope::All,
+            None | Some(bson::RawBsonRef::Null) => Scope::LIVING,
+            Some(_) => Scope::ALL,
         }
     }
 

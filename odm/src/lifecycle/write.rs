@@ -162,15 +162,11 @@ impl Batch {
         };
         for (place, path) in of_variants {
             if let Some(Write {
-                kind: Kind::Update(Form::Changes { changes, .. }),
+                kind: Kind::Update(form),
                 ..
             }) = writes.get_mut(*place)
             {
-                let text = path.to_string();
-                let same = changes
-                    .iter_mut()
-                    .filter(|change| change.path.to_string() == text);
-                same.for_each(|change| change.path = path.clone());
+                form.name_variants(path);
             }
         }
         Ok(Batch {

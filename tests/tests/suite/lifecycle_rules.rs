@@ -13,6 +13,7 @@ crate::on_every_backend! {
     a_validator_can_be_put_on_a_collection_that_exists,
     the_validator_goes_some_levels_into_types_that_hold_themselves,
     a_violation_names_the_element_of_several_that_are_pushed,
+    decimals_of_any_size_are_finite,
 }
 
 fn broken(error: &Error) -> Vec<(String, &'static str)> {
@@ -346,4 +347,70 @@ async fn a_violation_names_the_element_of_several_that_are_pushed(db: &Db) {
         .await
         .unwrap_err();
     assert_eq!(broken(&one), [("parts.name".to_owned(), "length")]);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "exact")]
+struct Exact {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(validate(finite))]
+    amount: bson::Decimal128,
+    #[odm(validate(each(finite)))]
+    more: Vec<bson::Decimal128>,
+    #[odm(validate(finite))]
+    about: f64,
+}
+
+async fn decimals_of_any_size_are_finite(db: &Db) {
+    let exact = db.collection::<Exact>();
+    exact.create().validated().await.unwrap();
+    let decimal = |text: &str| text.parse::<bson::Decimal128>().unwrap();
+    let one = |id: i32, text: &str| Exact {
+        id,
+        amount: decimal(text),
+        more: vec![decimal(text)],
+        about: f64::MAX,
+    };
+    let finite = [
+        "0",
+        "-1.5",
+        "1E+400",
+        "-1E+400",
+        "9.999999999999999999999999999999999E+6144",
+        "-9.999999999999999999999999999999999E+6144",
+        "1E-6176",
+    ];
+    for (id, text) in (1..).zip(finite) {
+        exact.insert(one(id, text)).await.unwrap();
+        exact
+            .update_one(|e| e.id.eq(id), |e| e.amount.set(decimal(text)))
+            .await
+            .unwrap();
+        exact
+            .update_one(|e| e.id.eq(id), |e| e.more.push(decimal(text)))
+            .await
+            .unwrap();
+        assert_eq!(exact.get(id).required().await.unwrap().amount, decimal(text));
+    }
+    for text in ["NaN", "Infinity", "-Infinity"] {
+        let error = exact.insert(one(50, text)).await.unwrap_err();
+        assert_eq!(
+            broken(&error),
+            [("amount".to_owned(), "finite"), ("more.0".to_owned(), "finite")]
+        );
+        let error = exact.update_one(|e| e.id.eq(1), |e| e.amount.inc(decimal(text)));
+        assert_eq!(
+            broken(&error.await.unwrap_err()),
+            [("amount".to_owned(), "finite")]
+        );
+        // The database says the same.
+        for wrong in [
+            doc! { "_id": 50, "amount": decimal(text), "more": [], "about": 1.0 },
+            doc! { "_id": 50, "amount": decimal("1"), "more": [decimal(text)], "about": 1.0 },
+            doc! { "_id": 50, "amount": decimal("1"), "more": [], "about": text.parse::<f64>().unwrap() },
+        ] {
+            assert_eq!(exact.raw().insert(wrong).await.unwrap_err().code(), Some(121));
+        }
+    }
 }

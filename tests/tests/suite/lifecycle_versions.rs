@@ -10,6 +10,7 @@ crate::on_every_backend! {
     a_stale_document_is_a_conflict_in_a_transaction_too,
     what_was_deleted_is_not_saved_anew,
     a_save_that_inserts_begins_at_0,
+    of_two_who_make_one_document_the_insert_refuses,
     documents_from_before_versions_can_be_written,
     of_many_at_once_one_wins_each_version,
 }
@@ -345,4 +346,24 @@ async fn of_many_at_once_one_wins_each_version(db: &Db) {
     let (one, two) = futures_util::join!(pages.save(one).into_future(), pages.save(two).into_future());
     assert!(one.is_ok() != two.is_ok());
     assert_eq!(version(db, 1).await, 1);
+}
+
+async fn of_two_who_make_one_document_the_insert_refuses(db: &Db) {
+    let pages = db.collection::<Page>();
+    pages.insert(Page::new(1, "theirs")).await.unwrap();
+    let error = pages.insert(Page::new(1, "mine")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+    // A save cannot tell one that it has made from one that was loaded at 0.
+    let saved = pages.save(Page::new(1, "mine")).await.unwrap();
+    assert_eq!((saved.matched, saved.upserted_id), (1, None));
+    let stored = pages.get(1).required().await.unwrap();
+    assert_eq!((stored.text.as_str(), stored.version), ("mine", 1));
+    // From then on it is one that somebody else has changed.
+    assert!(
+        pages
+            .save(Page::new(1, "theirs"))
+            .await
+            .unwrap_err()
+            .is_conflict()
+    );
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use bson::{RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
+use super::kept::with_changes;
 use super::update_write::{DeleteWrite, UpdateWrite};
 use super::{HookContext, Hooks};
 use crate::codec;
 use crate::collection::read;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::document::{with_field, without};
 use crate::lifecycle::write::{Kind, Write};
 
 /// A model's hooks.
@@ -34,13 +34,15 @@ async fn before<M: Hooks>(write: &mut Write, context: &HookContext) -> Result<()
     match &mut write.kind {
         Kind::Insert(document) => {
             let mut value: M = codec::decode_document(document)?;
+            let seen = codec::encode_document(&value)?;
             M::before_insert(&mut value, context).await?;
-            *document = encoded(&value, document)?;
+            *document = with_changes(document, &seen, encoded(&value, document)?)?;
         }
         Kind::Replace(document) => {
             let mut value: M = read(document)?;
+            let seen = codec::encode_document(&value)?;
             M::before_replace(&mut value, context).await?;
-            *document = with_unknown::<M>(encoded(&value, document)?, document)?;
+            *document = with_changes(document, &seen, encoded(&value, document)?)?;
         }
         Kind::Update(_) => {
             let mut update = UpdateWrite::<M>::new(write);
@@ -67,32 +69,6 @@ fn encoded<M: Hooks>(value: &M, before: &RawDocument) -> Result<RawDocumentBuf> 
         )
         .with_path("_id")),
     }
-}
-
-/// The document as the hook left it, with the fields from before that the model does not know: what was stored may have
-/// them.
-fn with_unknown<M: Hooks>(after: RawDocumentBuf, before: &RawDocument) -> Result<RawDocumentBuf> {
-    if before
-        .iter()
-        .flatten()
-        .map(|(name, _)| name)
-        .eq(after.iter().flatten().map(|(name, _)| name))
-    {
-        return Ok(after);
-    }
-    let known = codec::encode_document(&read::<M>(before)?)?;
-    let mut document = before.to_owned();
-    for (name, value) in after.iter().flatten() {
-        if known.get(name).ok().flatten() != Some(value) {
-            document = with_field(&document, name.as_str(), value.into())?;
-        }
-    }
-    for (name, _) in known.iter().flatten() {
-        if matches!(after.get(name), Ok(None)) {
-            document = without(&document, name.as_str());
-        }
-    }
-    Ok(document)
 }
 
 async fn after<M: Hooks>(write: &Write, context: &HookContext) -> Result<()> {

@@ -66,11 +66,13 @@ impl<M: Model> UpdateWrite<M> {
 
     /// Adds to the update.
     ///
+    /// What is added is held to the model's rules and bounds as the update itself is.
+    ///
     /// # Errors
-    /// `InvalidArgument` when it is an update by a pipeline; as building the update.
+    /// `InvalidArgument` when it is an update by a pipeline; as building the update. The update stays as it was.
     pub fn add(&mut self, update: impl FnOnce(M::Fields<M>) -> Update<M>) -> Result<()> {
         let more = update(M::fields()).into_form()?;
-        self.form = std::mem::replace(&mut self.form, Form::none()).and(more)?;
+        self.form = self.form.clone().and(more)?.reread()?;
         Ok(())
     }
 

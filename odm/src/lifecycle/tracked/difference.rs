@@ -8,7 +8,9 @@ use super::number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::declared::{Declare, Declared, Save};
 use crate::lifecycle::place::{self, Place};
-use crate::lifecycle::validator::malformed;
+use crate::lifecycle::rule::Rule;
+use crate::lifecycle::validator::{Validator, malformed};
+use crate::lifecycle::violation::{self, Violation};
 use crate::model::{Path, Segment};
 use crate::query::update::{Action, Change};
 
@@ -24,6 +26,8 @@ pub(super) struct Difference {
     own: Vec<&'static str>,
     /// Why no update can make all of it, and the field.
     refusal: Option<(&'static str, String)>,
+    /// The rules that lists break from which elements were taken.
+    violations: Vec<Violation>,
 }
 
 const UNREACHABLE: &str = "a field whose name is empty, begins with `$` or holds a dot cannot be saved by its path; save \
@@ -47,6 +51,7 @@ impl Difference {
             declared,
             own,
             refusal: None,
+            violations: Vec::new(),
         };
         match unreachable(old, &new)? {
             Some(name) => difference.refusal = Some((UNREACHABLE, name)),
@@ -61,10 +66,10 @@ impl Difference {
         self.edits.is_empty() && self.refusal.is_none()
     }
 
-    /// That an update can make all of it.
+    /// That an update can make all of it, and may.
     pub(super) fn check(&self) -> Result<()> {
         match &self.refusal {
-            None => Ok(()),
+            None => violation::finish(self.violations.clone()),
             Some((message, name)) => {
                 Err(Error::new(ErrorKind::InvalidArgument, *message).with_path(name.as_str()))
             }
@@ -208,7 +213,7 @@ impl Difference {
             }
             Save::AddToSet if both(is_array) => {
                 let operator = match (old, new) {
-                    (Some(RawBsonRef::Array(old)), Some(RawBsonRef::Array(new))) => {
+                    (Some(RawBsonRef::Array(old)), Some(whole @ RawBsonRef::Array(new))) => {
                         let (old, new) = (values(old)?, values(new)?);
                         let without = |one: &[RawBson], other: &[RawBson]| -> Vec<RawBson> {
                             let one = one.iter().filter(|value| !other.contains(value));
@@ -217,7 +222,10 @@ impl Difference {
                         let (gone, come) = (without(&old, &new), without(&new, &old));
                         match (gone.is_empty(), come.is_empty()) {
                             (true, false) => Some(Action::AddToSet(come)),
-                            (false, true) => Some(Action::PullAll(gone)),
+                            (false, true) => {
+                                self.hold(place, &path, whole)?;
+                                Some(Action::PullAll(gone))
+                            }
                             // Another order is no change of a set.
                             (true, true) => return Ok(()),
                             // No operator does both.
@@ -245,6 +253,21 @@ impl Difference {
             }
         };
         self.edits.push(Edit::merged(path, old, new, operator, merge));
+        Ok(())
+    }
+
+    /// Holds an array from which only elements were taken against the rules that it could break by that.
+    fn hold(&mut self, place: &Place, path: &str, array: RawBsonRef<'_>) -> Result<()> {
+        let mut validator = Validator::default();
+        validator.at(path);
+        for rule in &place.rules {
+            if let Rule::MinItems(_) | Rule::Custom(_) = rule
+                && let Some(message) = rule.broken(array)?
+            {
+                validator.found(message);
+            }
+        }
+        self.violations.extend(validator.into_violations());
         Ok(())
     }
 

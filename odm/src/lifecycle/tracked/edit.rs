@@ -2,6 +2,8 @@
 
 use bson::{RawArray, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
+use super::alike::{Order, behind, has_alike, is_alike};
+use super::elements::{Elements, array};
 use super::guard::{self, Condition, value_at};
 use super::number;
 use crate::error::Result;
@@ -107,20 +109,38 @@ impl Edit {
     }
 
     /// What is stored where somebody has, or where it is stored otherwise than the model stores it; none where the
-    /// changes contradict each other.
-    pub(super) fn again(&self, seen: &Seen) -> Result<Option<Written>> {
+    /// changes contradict each other. With the document as it was stored when it was loaded.
+    pub(super) fn again(&self, seen: &Seen, was: &RawDocument) -> Result<Option<Written>> {
         let Way::Merged { operator, merge } = &self.way else {
             return Ok(Some(self.first()));
         };
         let current = value_at(&seen.stored, &self.path);
+        if let (Some(Action::PullAll(gone)), Some(RawBsonRef::Array(stored))) = (operator, current) {
+            let parted = self.elements(seen, was)?.parted(values(stored)?, gone)?;
+            return Ok(parted.map(|parted| {
+                let operator = Action::PullAll(parted.taken);
+                let condition = self.takes(&operator, *merge);
+                (operator, Some(condition.into()))
+            }));
+        }
         if let Some(operator) = operator
             && is_taken(operator, *merge, current)
         {
             return Ok(Some(self.first()));
         }
         let condition = guard::is_still(&self.path, current);
-        let merged = self.merge(*merge, current, seen)?;
+        let merged = self.merge(*merge, current, seen, was)?;
         Ok(merged.map(|value| (put(value), Some(condition))))
+    }
+
+    /// The stored elements, of which those that are gone are to be found.
+    fn elements<'a>(&'a self, seen: &'a Seen, was: &'a RawDocument) -> Result<Elements<'a>> {
+        Ok(Elements {
+            seen,
+            path: &self.path,
+            was: value_at(was, &self.path),
+            new: array(self.new.as_ref().map(RawBson::as_raw_bson_ref))?,
+        })
     }
 
     /// The condition that the operator can be used.
@@ -130,7 +150,18 @@ impl Edit {
             document::single(operator, arguments.into_iter().collect::<RawArrayBuf>())
         };
         let Merge::Number(_) = merge else {
-            return of(bson::cstr!("$isArray"), vec![path()]);
+            let is_array = of(bson::cstr!("$isArray"), vec![path()]);
+            let Action::PullAll(gone) = operator else {
+                return is_array;
+            };
+            // What is taken out must be stored as it is known.
+            let gone = document::single(
+                bson::cstr!("$literal"),
+                gone.iter().cloned().collect::<RawArrayBuf>(),
+            );
+            let holds = of(bson::cstr!("$setIsSubset"), vec![RawBson::Document(gone), path()]);
+            let either = [is_array.into(), holds.into(), RawBson::Boolean(false)];
+            return of(bson::cstr!("$cond"), either.to_vec());
         };
         let number = of(bson::cstr!("$isNumber"), vec![path()]);
         let bound = match limit(operator, merge) {
@@ -147,11 +178,27 @@ impl Edit {
         merge: Merge,
         current: Option<RawBsonRef<'_>>,
         seen: &Seen,
+        was: &RawDocument,
     ) -> Result<Option<Option<RawBson>>> {
         let known = value_at(&seen.encoded, &self.path);
         let old = self.old.as_ref().map(RawBson::as_raw_bson_ref);
-        if !matches!(merge, Merge::Fields(_)) && (is_same(known, old) || is_nothing(known) && is_nothing(old))
-        {
+        let has_parts = match merge {
+            Merge::Fields(_) => true,
+            // The elements that stay do so as they are stored.
+            Merge::Set => matches!(
+                (old, current),
+                (Some(RawBsonRef::Array(_)), Some(RawBsonRef::Array(_)))
+            ),
+            Merge::Number(_) | Merge::List => false,
+        };
+        let is_unchanged = || match (known, old) {
+            (Some(known), Some(old)) => {
+                is_alike(known, old, Order::OfFields)
+                    || current.is_some() && is_same(current, value_at(was, &self.path))
+            }
+            (known, old) => is_nothing(known) && is_nothing(old),
+        };
+        if !has_parts && is_unchanged() {
             return Ok(Some(self.new.clone()));
         }
         let empty = match merge {
@@ -197,15 +244,29 @@ impl Edit {
                 number::moved(known, old, new, range).map(|sum| (number::is_zero(&sum), sum))
             }
             (Merge::List, RawBson::Array(old), RawBson::Array(new), RawBson::Array(known)) => {
-                let stored = match current {
-                    Some(RawBsonRef::Array(stored)) => values(stored)?,
-                    _ => Vec::new(),
-                };
-                list(&values(old)?, &values(new)?, &values(known)?, stored)
-                    .map(|list| (list.is_empty(), RawBson::Array(list.into_iter().collect())))
+                let was = array(value_at(was, &self.path))?;
+                list(
+                    &values(old)?,
+                    &values(new)?,
+                    &values(known)?,
+                    &was,
+                    array(current)?,
+                )
+                .map(|list| (list.is_empty(), RawBson::Array(list.into_iter().collect())))
             }
             (Merge::Set, RawBson::Array(old), RawBson::Array(new), RawBson::Array(known)) => {
-                let set = set(&values(old)?, &values(new)?, values(known)?);
+                let (old, new) = (values(old)?, values(new)?);
+                let known = values(known)?;
+                let stored = match current {
+                    Some(RawBsonRef::Array(stored)) => values(stored)?,
+                    _ => known.clone(),
+                };
+                let gone: Vec<RawBson> = old.iter().filter(|value| !new.contains(value)).cloned().collect();
+                let Some(parted) = self.elements(seen, was)?.parted(stored, &gone)? else {
+                    return Ok(None);
+                };
+                let mut set = parted.left;
+                add(&mut set, &old, &new, &known);
                 Some((set.is_empty(), RawBson::Array(set.into_iter().collect())))
             }
             (
@@ -289,41 +350,46 @@ fn is_nothing(value: Option<RawBsonRef<'_>>) -> bool {
     matches!(value, None | Some(RawBsonRef::Null))
 }
 
-/// What stood at the end of one array behind the other; none where both changed what was there before.
+/// What stood at the end of one array behind the other; none where both changed what was there before. With the array
+/// as it was stored when it was loaded, and as it is.
 fn list(
     old: &[RawBson],
     new: &[RawBson],
     known: &[RawBson],
+    was: &[RawBson],
     mut stored: Vec<RawBson>,
 ) -> Option<Vec<RawBson>> {
     if let Some(come) = new.strip_prefix(old) {
         stored.extend_from_slice(come);
         return Some(stored);
     }
-    if known == new {
+    if known.len() == new.len() && behind(known, new).is_some() {
         return Some(stored);
     }
-    let theirs = known.strip_prefix(old)?;
-    // As they are stored, if these are they.
-    let theirs = match stored.len() == known.len() {
-        true => stored.split_off(old.len()),
-        false => theirs.to_vec(),
+    let theirs = match was.len() == old.len() && stored.starts_with(was) {
+        true => stored.split_off(was.len()),
+        false => {
+            let theirs = behind(known, old)?;
+            // As they are stored, if these are they.
+            match stored.len() == known.len() {
+                true => stored.split_off(old.len()),
+                false => theirs.to_vec(),
+            }
+        }
     };
     Some([new, &theirs].concat())
 }
 
-/// The set without what is gone and with what has come.
-fn set(old: &[RawBson], new: &[RawBson], known: Vec<RawBson>) -> Vec<RawBson> {
+/// Adds what has come, where others have not.
+fn add(set: &mut Vec<RawBson>, old: &[RawBson], new: &[RawBson], known: &[RawBson]) {
     let mut come: Vec<RawBson> = Vec::new();
     for value in new {
-        if !old.contains(value) && !known.contains(value) && !come.contains(value) {
+        let is_there = |values: &[RawBson]| has_alike(values, value.as_raw_bson_ref(), Order::OfFields);
+        if !is_there(old) && !is_there(known) && !is_there(&come) {
             come.push(value.clone());
         }
     }
-    let mut merged = known;
-    merged.retain(|value| !old.contains(value) || new.contains(value));
-    merged.extend(come);
-    merged
+    set.extend(come);
 }
 
 /// The stored fields with the changes of ours; none where a part of a value was changed that is gone.

@@ -2,6 +2,7 @@
 
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
+use super::alike::{Order, is_alike};
 use crate::lifecycle::document;
 
 /// A condition on the stored document: an expression, and for strings a schema, as the expression goes by the collection's
@@ -80,7 +81,11 @@ impl Guard {
         {
             path = around;
         }
-        (value_at(loaded, path) == value_at(encoded, path)).then_some(path)
+        let is_loaded = match (value_at(loaded, path), value_at(encoded, path)) {
+            (Some(loaded), Some(encoded)) => is_alike(loaded, encoded, Order::OfFields),
+            (loaded, encoded) => loaded == encoded,
+        };
+        is_loaded.then_some(path)
     }
 
     /// Whether it holds wherever the other does.
