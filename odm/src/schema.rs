@@ -3,11 +3,13 @@
 mod collection;
 mod declared_collection;
 mod index;
+mod listed;
 mod models;
 mod nested_relations;
 mod relation;
 mod series;
 mod suggestion;
+mod tenants;
 mod validator;
 mod verify;
 
@@ -15,6 +17,7 @@ pub(crate) use self::collection::is_equal_in;
 pub use self::collection::{CollectionDeclaration, Granularity};
 pub(crate) use self::declared_collection::DeclaredCollection;
 pub use self::index::{IndexDeclaration, IndexOrder};
+pub(crate) use self::listed::{is_true, number, same_collation, same_value};
 pub use self::models::Models;
 pub(crate) use self::models::{Entry, differences, fingerprint};
 pub(crate) use self::nested_relations::EVERY;
@@ -24,6 +27,7 @@ pub use self::relation::{
     RelationProbe, model_graph,
 };
 pub(crate) use self::suggestion::suggested_index;
+pub use self::tenants::{TenantFinding, TenantFindingKind};
 pub(crate) use self::validator::validator;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
@@ -58,6 +62,8 @@ pub struct ModelDescriptor {
     pub denies_unknown_fields: bool,
     /// Makes the declared options of the collection.
     pub options: Option<fn() -> CollectionDeclaration>,
+    /// The stored name of the field that says whose a document is.
+    pub tenant: Option<&'static str>,
     /// The models whose references to this one have rules for its deletion.
     pub referred_by: &'static [fn() -> &'static ModelDescriptor],
     /// The models that hold copies of this one's fields.
@@ -145,6 +151,7 @@ impl ModelDescriptor {
             version: 0,
             denies_unknown_fields: false,
             options: None,
+            tenant: None,
             referred_by: &[],
             copied_to: &[],
             references: Vec::new,
@@ -164,6 +171,9 @@ impl ModelDescriptor {
         let mut model = ModelDescriptor::new::<M>(name, collection, &[], Vec::new);
         model.tag = tag;
         model.kinds = kinds;
+        if let [first, ..] = kinds {
+            model.tenant = first.model.tenant;
+        }
         model
     }
 
@@ -185,6 +195,13 @@ impl ModelDescriptor {
     #[doc(hidden)]
     pub const fn denying_unknown_fields(mut self) -> ModelDescriptor {
         self.denies_unknown_fields = true;
+        self
+    }
+
+    /// The same model, whose documents are of tenants.
+    #[doc(hidden)]
+    pub const fn tenant(mut self, field: &'static str) -> ModelDescriptor {
+        self.tenant = Some(field);
         self
     }
 

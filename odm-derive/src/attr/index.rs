@@ -66,7 +66,7 @@ pub(crate) enum Order {
 }
 
 /// The orders by name.
-const ORDERS: [&str; 7] = [
+pub(crate) const ORDERS: [&str; 7] = [
     "asc",
     "desc",
     "geo_2d",
@@ -77,7 +77,7 @@ const ORDERS: [&str; 7] = [
 ];
 
 /// The options of every index by name.
-const OPTIONS: [&str; 13] = [
+pub(crate) const OPTIONS: [&str; 13] = [
     "all_kinds",
     "bits",
     "bounds",

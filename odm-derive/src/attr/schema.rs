@@ -16,6 +16,8 @@ pub(crate) struct Schema {
     version: Option<LitInt>,
     migrate: Option<(Span, Vec<Path>)>,
     pub(crate) options: Option<Path>,
+    /// The function that says which documents are seen.
+    pub(crate) scope: Option<Path>,
 }
 
 /// What tells a model's documents from others of the collection.
@@ -36,6 +38,7 @@ impl Schema {
             "kind" => once(&mut self.kind, meta, key, string),
             "tag" => once(&mut self.tag, meta, key, string),
             "options" => once(&mut self.options, meta, key, |meta| meta.value()?.parse()),
+            "scope" => once(&mut self.scope, meta, key, |meta| meta.value()?.parse()),
             "schema_version" => once(&mut self.version, meta, key, |meta| meta.value()?.parse()),
             _ => once(&mut self.migrate, meta, key, |meta| {
                 let span = meta.path.span();

@@ -6,7 +6,7 @@ use bson::{Bson, Document, RawDocument};
 
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::ModelDescriptor;
+use crate::schema::{ModelDescriptor, is_true, number, same_collation, same_value};
 
 /// An index, as the database lists it or as it would once it is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,7 +152,11 @@ impl IndexInfo {
             differ("language_override", language_field != their_field);
         }
         for option in options.filter(|option| !NEUTRAL.contains(&option.as_str())) {
-            let same = same_option(self.spec.get(option), existing.spec.get(option));
+            let (own, theirs) = (self.spec.get(option), existing.spec.get(option));
+            let same = match option.as_str() {
+                "collation" => same_collation(own, theirs),
+                _ => same_option(own, theirs),
+            };
             if !same && !differences.contains(option) {
                 differences.push(option.clone());
             }
@@ -325,53 +329,9 @@ impl fmt::Display for IndexDrift {
 fn same_option(left: Option<&Bson>, right: Option<&Bson>) -> bool {
     match (left, right) {
         (None, None) => true,
-        // The comparison of bytes is a collation by name only, that a server does not list.
-        (Some(Bson::Document(one)), None) | (None, Some(Bson::Document(one))) => {
-            one.get_str("locale").is_ok_and(|locale| locale == "simple")
-        }
         (Some(one), None) | (None, Some(one)) => matches!(one, Bson::Boolean(false)),
         (Some(left), Some(right)) => same_value(left, right),
     }
-}
-
-fn same_value(left: &Bson, right: &Bson) -> bool {
-    match (left, right) {
-        // A server fills in a collation's defaults, so what is declared must be a part of what is there.
-        (Bson::Document(left), Bson::Document(right)) => {
-            let (less, more) = if left.len() <= right.len() {
-                (left, right)
-            } else {
-                (right, left)
-            };
-            let same =
-                |(key, value): (&String, &Bson)| more.get(key).is_some_and(|other| same_value(value, other));
-            (less.len() == more.len() || less.contains_key("locale")) && less.iter().all(same)
-        }
-        (Bson::Array(left), Bson::Array(right)) => {
-            left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| same_value(left, right))
-        }
-        _ => match (number(Some(left)), number(Some(right))) {
-            (Some(left), Some(right)) => left == right,
-            _ => left == right,
-        },
-    }
-}
-
-fn number(value: Option<&Bson>) -> Option<f64> {
-    match value {
-        Some(Bson::Int32(number)) => Some(f64::from(*number)),
-        Some(Bson::Int64(number)) => Some(*number as f64),
-        Some(Bson::Double(number)) => Some(*number),
-        _ => None,
-    }
-}
-
-fn is_true(value: &Bson) -> bool {
-    matches!(value, Bson::Boolean(true)) || number(Some(value)).is_some_and(|number| number != 0.0)
 }
 
 #[cfg(test)]

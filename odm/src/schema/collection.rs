@@ -184,6 +184,12 @@ impl CollectionDeclaration {
         self.option("expireAfterSeconds", seconds)
     }
 
+    /// Has the database keep documents as they are before and after each change, for
+    /// [change streams](crate::ChangeStream) that ask for them.
+    pub fn images(self) -> CollectionDeclaration {
+        self.option("changeStreamPreAndPostImages", doc! { "enabled": true })
+    }
+
     /// How MongoDB distributes the documents: by these fields, ascending or [`hashed`](IndexDeclaration::hashed).
     ///
     /// [`Db::shard_command`](crate::Db::shard_command) is the command that does it. Declared, it has each upsert name

@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 
 use super::models::Entry;
 use super::validator::{ValidatorPart, validator};
-use super::{ModelDescriptor, Models};
+use super::{ModelDescriptor, Models, is_true, number, same_collation};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What the command `create` takes and no collection is listed with.
@@ -168,7 +168,8 @@ fn drift(name: &str, declared: &Bson, all: &Document, existing: &Document) -> Op
                 .filter_map(|(name, value)| Some((name, value?)))
                 .collect();
             let is_view = existing.contains_key("viewOn");
-            (is != Some(declared)).then(|| one(Some(view).filter(|_| is_view)))
+            let same = is.is_some_and(|is| is_same_in_order(is, declared));
+            (!same).then(|| one(Some(view).filter(|_| is_view)))
         }
         "validationLevel" | "validationAction" => {
             let usual = if name == "validationLevel" {
@@ -188,13 +189,7 @@ fn drift(name: &str, declared: &Bson, all: &Document, existing: &Document) -> Op
         }
         "clusteredIndex" => (!matches!(is, Some(Bson::Document(_)))).then(|| one(None)),
         "collation" => {
-            let simple = |collation: Option<&Bson>| {
-                let collation = collation.and_then(Bson::as_document);
-                collation.is_none_or(|collation| {
-                    collation.get_str("locale").is_ok_and(|locale| locale == "simple")
-                })
-            };
-            let same = is.is_some_and(|is| holds(declared, is)) || (simple(is) && simple(Some(declared)));
+            let same = same_collation(is, Some(declared));
             (!same).then(|| one(None))
         }
         _ => (!is.is_some_and(|is| holds(declared, is))).then(|| one(None)),
@@ -205,6 +200,23 @@ fn line(name: &str, is: Option<&Bson>, declared: &Bson) -> String {
     match is {
         Some(is) => format!("options.{name}: is {is} in the database, declared is {declared}"),
         None => format!("options.{name}: is not there in the database, declared is {declared}"),
+    }
+}
+
+/// Whether two values are the same, documents in the order of their fields: a stage that sorts means it.
+fn is_same_in_order(is: &Bson, declared: &Bson) -> bool {
+    match (is, declared) {
+        (Bson::Document(is), Bson::Document(declared)) => {
+            let same = |((one, is), (other, declared)): ((&String, &Bson), (&String, &Bson))| {
+                one == other && is_same_in_order(is, declared)
+            };
+            is.len() == declared.len() && is.iter().zip(declared).all(same)
+        }
+        (Bson::Array(is), Bson::Array(declared)) => {
+            let mut both = is.iter().zip(declared);
+            is.len() == declared.len() && both.all(|(is, declared)| is_same_in_order(is, declared))
+        }
+        (is, declared) => is == declared,
     }
 }
 
@@ -228,19 +240,6 @@ fn same_size(is: Option<&Bson>, declared: &Bson) -> bool {
     };
     let rounded = (declared / 256.0).ceil() * 256.0;
     is == declared || is == rounded || (is == 4096.0 && declared <= 4096.0)
-}
-
-fn number(value: Option<&Bson>) -> Option<f64> {
-    match value {
-        Some(Bson::Int32(number)) => Some(f64::from(*number)),
-        Some(Bson::Int64(number)) => Some(*number as f64),
-        Some(Bson::Double(number)) => Some(*number),
-        _ => None,
-    }
-}
-
-fn is_true(value: &Bson) -> bool {
-    matches!(value, Bson::Boolean(true)) || number(Some(value)).is_some_and(|number| number != 0.0)
 }
 
 #[cfg(test)]
@@ -315,6 +314,18 @@ mod tests {
             doc! {"viewOn": "a", "pipeline": []},
             doc! {"viewOn": "b", "pipeline": []},
             &["viewOn"],
+        );
+        let by = |sort: Document| doc! {"viewOn": "a", "pipeline": [{"$sort": sort}]};
+        check(
+            by(doc! {"a": 1, "b": 1}),
+            by(doc! {"b": 1, "a": 1}),
+            &["pipeline"],
+        );
+        check(by(doc! {"a": 1, "b": 1}), by(doc! {"a": 1, "b": 1}), &[]);
+        check(
+            doc! {"collation": {"locale": "en"}},
+            doc! {"collation": {"locale": "en", "strength": 2}},
+            &["collation!"],
         );
         check(doc! {"viewOn": "a"}, doc! {}, &["viewOn!"]);
     }

@@ -374,12 +374,11 @@ fn compare(path: &str, stored: &Document, declared: &Document, lines: &mut Vec<S
         "" => name.to_owned(),
         path => format!("{path}.{name}"),
     };
+    let before = lines.len();
     for (name, old) in stored {
         match (old, declared.get(name)) {
             (_, None) => lines.push(format!("{}: was {old}, is not declared now", at(name))),
-            (Bson::Document(old), Some(Bson::Document(new))) if old != new => {
-                compare(&at(name), old, new, lines)
-            }
+            (Bson::Document(old), Some(Bson::Document(new))) => compare(&at(name), old, new, lines),
             (old, Some(new)) if old != new => lines.push(format!("{}: was {old}, is {new}", at(name))),
             _ => {}
         }
@@ -389,7 +388,41 @@ fn compare(path: &str, stored: &Document, declared: &Document, lines: &mut Vec<S
             lines.push(format!("{}: is new, {new}", at(name)));
         }
     }
-    if lines.is_empty() && stored != declared {
+    if lines.len() == before && !stored.keys().eq(declared.keys()) {
         lines.push(format!("{}: the order differs", at("").trim_end_matches('.')));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::doc;
+
+    use super::*;
+
+    #[test]
+    fn differences_name_what_differs_and_the_order_alone() {
+        let keys =
+            |first: &str, second: &str| doc! {"a": {"shard_key": {first: 1, second: 1}}, "b": {"x": 1}};
+        assert_eq!(differences(&keys("k", "l"), &keys("k", "l")), [] as [&str; 0]);
+        assert_eq!(
+            differences(&keys("k", "l"), &keys("l", "k")),
+            ["a.shard_key: the order differs"]
+        );
+        let found = differences(
+            &doc! {"a": {"k": 1, "l": 1}, "b": 1},
+            &doc! {"b": 2, "a": {"l": 1, "m": 1}},
+        );
+        assert_eq!(
+            found,
+            [
+                "a.k: was 1, is not declared now",
+                "a.m: is new, 1",
+                "b: was 1, is 2"
+            ]
+        );
+        assert_eq!(
+            differences(&doc! {"a": 1, "b": 1}, &doc! {"b": 1, "a": 1}),
+            [": the order differs"]
+        );
     }
 }

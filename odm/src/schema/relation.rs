@@ -30,6 +30,8 @@ pub struct RelationDescriptor {
     /// Makes the embedded document that holds the reference, of a two-way reference in an array or a map.
     pub(crate) link: Option<MakeLink>,
     pub(crate) links: Links,
+    /// Whether stored references name their collection.
+    pub(crate) named: bool,
     pub(crate) aim: fn(Option<&str>) -> Result<Aim>,
 }
 
@@ -128,6 +130,7 @@ impl RelationDescriptor {
             two_way: None,
             link: None,
             links: links::<X>(),
+            named: <X::Link as Link>::NAMED,
             aim: <X::Link as Link>::aim,
         }
     }

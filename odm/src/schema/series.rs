@@ -41,6 +41,10 @@ impl ModelDescriptor {
                 "the documents of a time series have no version that counts their updates: only their source can be changed",
             ),
         ];
+        let refused = refused.into_iter().chain([(
+            lifecycle.tenant_name(),
+            "the tenants of a time series are told apart by its source: its deletions and updates ask for nothing else",
+        )]);
         for (field, message) in refused {
             if let Some(field) = field.filter(|field| !of_source(field)) {
                 return Err(Error::new(ErrorKind::Schema, message)

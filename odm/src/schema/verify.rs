@@ -1,15 +1,12 @@
 //! The declared names against those that serde uses.
 
-use std::any::TypeId;
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 
 use super::ModelDescriptor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Model, OfTypes};
 
 /// Compares the stored names that `M` declares with those that its `Deserialize` asks for.
 ///
@@ -20,18 +17,18 @@ use crate::model::Model;
 /// # Errors
 /// [`ErrorKind::Schema`] naming the first field that differs.
 pub(crate) fn verify<M: Model>() -> Result<()> {
-    static KNOWN: Mutex<Option<HashMap<TypeId, Result<()>>>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    known
-        .entry(TypeId::of::<M>())
-        .or_insert_with(|| {
-            compare(M::DESCRIPTOR, names::<M>())?;
-            M::DESCRIPTOR.check_series(&M::LIFECYCLE)?;
-            M::DESCRIPTOR.check_copies()?;
-            M::DESCRIPTOR.check_references()
-        })
-        .clone()
+    static KNOWN: OfTypes<Result<()>> = OfTypes::new();
+    KNOWN.get::<M, _>(checked::<M>, |result| result)
+}
+
+fn checked<M: Model>() -> Result<()> {
+    compare(M::DESCRIPTOR, names::<M>())?;
+    M::DESCRIPTOR.check_series(&M::LIFECYCLE)?;
+    if let Some(scope) = M::LIFECYCLE.scope {
+        scope().map_err(|error| error.with_model(M::DESCRIPTOR.name))?;
+    }
+    M::DESCRIPTOR.check_copies()?;
+    M::DESCRIPTOR.check_references()
 }
 
 fn compare(model: &'static ModelDescriptor, names: Option<&'static [&'static str]>) -> Result<()> {

@@ -237,9 +237,8 @@ mod meters {
     }
 
     fn larger() -> CollectionDeclaration {
-        let images = doc! {"enabled": true};
         let declared = CollectionDeclaration::new().capped(200_000).max_documents(20);
-        declared.option("changeStreamPreAndPostImages", images)
+        declared.images()
     }
 
     fn series() -> CollectionDeclaration {
