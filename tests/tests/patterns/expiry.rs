@@ -289,6 +289,28 @@ async fn a_range_over_periods_is_one_stream(db: &Db) {
     let mut newest = found.newest_first();
     assert_eq!(newest.try_next().await.unwrap().unwrap().id, 23);
     assert_eq!(newest.try_collect().await.unwrap().len(), 17);
+    // Everything until then, and from then on.
+    for (times, count) in [
+        (DateTime::MIN..day(2026, 5, 20), None),
+        (DateTime::MIN..DateTime::MAX, None),
+        (day(2026, 2, 10)..DateTime::MAX, None),
+        (DateTime::MIN..day(2020, 1, 1), Some(0)),
+        (DateTime::MAX..DateTime::MAX, Some(0)),
+    ] {
+        let found = months
+            .range(times.clone())
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        let is_within = |entry: &&Entry| times.contains(&entry.at);
+        assert!(found.iter().all(|entry| is_within(&entry)));
+        match count {
+            Some(count) => assert_eq!(found.len(), count),
+            None => assert!(found.len() >= ids.len()),
+        }
+    }
     let none = months.range(day(2030, 1, 1)..day(2031, 1, 1)).await.unwrap();
     assert!(none.try_collect().await.unwrap().is_empty());
 }
