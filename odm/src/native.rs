@@ -13,6 +13,7 @@ mod exec;
 mod fault;
 mod geo;
 mod index;
+mod kept;
 mod key;
 mod matcher;
 mod metadata;

@@ -129,7 +129,7 @@ impl Catalog {
         Some(collection)
     }
 
-    /// Gives a collection another name, possibly in another database.
+    /// Gives a collection another name, possibly in another database, where it has another UUID.
     ///
     /// # Errors
     /// Code 26 when there is no such collection, 48 when the new name is taken.

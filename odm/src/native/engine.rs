@@ -23,14 +23,15 @@ mod writer;
 use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use super::fault::{Class, Fault, Result, code};
 use super::storage::file::FileStore;
+use super::storage::format::LogHead;
 use super::storage::memory::MemoryStore;
-use super::storage::{Store, Write};
+use super::storage::{Read, Store, TreeId, Write};
 
 use self::queue::Shared;
 
@@ -91,7 +92,27 @@ impl Default for EngineOptions {
 /// A handle to an open engine; clones are the same engine. The last one to go closes it: relaxed commits
 /// are made durable, the file is unlocked when no [`View`] is left.
 #[derive(Clone, Debug)]
-pub(crate) struct Engine(Arc<Handle>);
+pub(crate) struct Engine(Arc<Handle>, Commits);
+
+/// How the commits of a handle's jobs are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commits {
+    /// As the engine's durability says.
+    AsOpened,
+    /// When they are on the disk.
+    Durably,
+}
+
+/// A handle that does not keep the engine open.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakEngine(Weak<Handle>);
+
+impl WeakEngine {
+    /// A handle, while there is another.
+    pub(crate) fn upgrade(&self) -> Option<Engine> {
+        Some(Engine(self.0.upgrade()?, Commits::AsOpened))
+    }
+}
 
 /// Closes the engine when dropped. The engine's thread holds only what is shared, never this.
 #[derive(Debug)]
@@ -119,12 +140,26 @@ impl Engine {
             }
         };
         let shared = Shared::open(store, durability, options.changes)?;
-        let engine = Engine(Arc::new(Handle { shared }));
+        let engine = Engine(Arc::new(Handle { shared }), Commits::AsOpened);
         repair::renew_keys(&engine)?;
         if is_read_only {
             engine.0.shared.fail(read_only());
         }
         Ok(engine)
+    }
+
+    /// The same engine, whose jobs are acknowledged when they are on the disk, whatever its durability; or by that.
+    pub(crate) fn acknowledging(&self, durably: bool) -> Engine {
+        let commits = match durably {
+            true => Commits::Durably,
+            false => Commits::AsOpened,
+        };
+        Engine(self.0.clone(), commits)
+    }
+
+    /// The same engine, which this does not keep open.
+    pub(crate) fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Arc::downgrade(&self.0))
     }
 
     /// Makes all commits durable that are not. Blocks the thread; writers wait meanwhile.
@@ -139,7 +174,7 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn with_store(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Engine> {
         let shared = Shared::open(store, durability, ChangeWindow::default())?;
-        Ok(Engine(Arc::new(Handle { shared })))
+        Ok(Engine(Arc::new(Handle { shared }), Commits::AsOpened))
     }
 
     /// The last committed state. Cheap: views are shared until the next commit.
@@ -229,7 +264,9 @@ impl Engine {
     /// # Errors
     /// Class `Unsupported` when the engine was opened without one; those of [`Engine::write`].
     pub(crate) async fn begin_log(&self) -> Result<()> {
-        if self.0.shared.changes.is_on() {
+        // On it is before it is committed, and whoever goes by that finds a state without it.
+        let is_on = self.0.shared.changes.is_on();
+        if is_on && self.view()?.get(TreeId::CHANGES, LogHead::KEY)?.is_some() {
             return Ok(());
         }
         self.write(|write| write.begin_log()).await
@@ -252,7 +289,7 @@ impl Engine {
         Overlay::begin(self.clone())
     }
 
-    /// Commits a transaction. One that wrote nothing is done at once.
+    /// Commits a transaction. One that wrote nothing is done at once, unless what it read is to be on the disk.
     ///
     /// # Errors
     /// A conflict when a collection that it wrote to was changed or dropped since its snapshot; class
@@ -264,7 +301,7 @@ impl Engine {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         let engine = self.clone();
         async move {
-            if transaction.is_unchanged() {
+            if transaction.is_unchanged() && !(options.durable && engine.0.shared.is_relaxed()) {
                 return Ok(());
             }
             let (job, receiver) = job::Commit::new(transaction, options);
@@ -334,7 +371,8 @@ impl Engine {
         T: Send + 'static,
         F: FnMut(&mut dyn Write) -> Result<T> + Send + 'static,
     {
-        let mut job = job::Typed::new(job).with_patience(patience);
+        let durable = self.1 == Commits::Durably;
+        let mut job = job::Typed::new(job).with_patience(patience).durable(durable);
         match self.0.shared.run_here(&mut job)? {
             queue::Here::Done(committed) => {
                 return Ok(job::Started::Done(job.finish(committed.as_ref().copied())));

@@ -104,6 +104,13 @@ pub(crate) trait Write: Read {
         Ok(false)
     }
 
+    /// Begins a part of the writes that may be taken back alone. One part at a time; a transaction has none, since what is
+    /// in its way ends it.
+    fn begin_part(&mut self) {}
+
+    /// Ends the part; it is as if it had not been, unless it is kept.
+    fn end_part(&mut self, _kept: bool) {}
+
     /// A record id that no other record of the collection has had since the engine was opened; ids grow.
     ///
     /// # Errors
@@ -134,6 +141,12 @@ pub(crate) trait Write: Read {
 
     /// Adds a change to the log, to be committed with the writes. Nothing happens unless changes are logged.
     fn log(&mut self, change: Vec<u8>);
+
+    /// How many changes these writes have logged so far.
+    fn logged(&self) -> usize;
+
+    /// Forgets the changes that were logged after so many: those of which a log does not tell.
+    fn forget_logged(&mut self, count: usize);
 }
 
 /// A state of a store: a snapshot, or a write transaction with what was applied to it so far.
@@ -160,8 +173,8 @@ pub(crate) enum Finish {
     Abort,
     /// Commit, on disk when the call returns; and all that was committed before.
     Durable,
-    /// Commit, on disk with the next durable commit. If only the process ends before that, it is not lost, unless
-    /// the log is full or not yet begun.
+    /// Commit, on disk with the next durable commit. If only the process ends before that, it is not lost, unless it
+    /// is too large for the log or comes after such a one.
     Logged,
     /// Commit, on disk with the next durable commit.
     Relaxed,
@@ -207,6 +220,11 @@ pub(crate) trait Store: Send + Sync {
     /// does: the disk has answered at once for a while, and nothing else is due with it.
     fn is_quick(&self) -> bool {
         false
+    }
+
+    /// Whether the next small commit that is [`Finish::Logged`] can be expected to need no fsync.
+    fn is_roomy(&self) -> bool {
+        true
     }
 
     /// Whether it is time for [`Store::flush`].

@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 125 << 10;
 const MOST_OPEN: usize = 10_000;
 
 /// The first record id of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BucketId(u64);
 
 impl BucketId {

@@ -154,9 +154,14 @@ impl Collection {
     }
 
     pub(super) fn renamed(&self, database: &str, name: &str) -> Collection {
+        let uuid = match *self.database == *database {
+            true => self.uuid,
+            false => bson::Uuid::new().bytes(),
+        };
         Collection {
             database: database.into(),
             name: name.into(),
+            uuid,
             version: self.version + 1,
             ..self.clone()
         }

@@ -120,14 +120,15 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Adds a job's changes to its writes, and removes what has left the window.
-    pub(super) fn append(&self, trees: &dyn Trees, pending: &mut Pending, logged: &Logged) -> Result<()> {
+    /// Adds a job's changes to its writes, each of them moved, and removes what has left the window.
+    pub(super) fn append(&self, trees: &dyn Trees, pending: &mut Pending, logged: Logged) -> Result<()> {
         let mut guard = self.state();
         let Some(state) = guard.as_mut() else {
             return Ok(());
         };
         let wall = now();
-        for (at, body) in logged.bodies.iter().enumerate() {
+        let count = logged.bodies.len();
+        for (at, body) in logged.bodies.into_iter().enumerate() {
             let key = match (logged.transaction, at) {
                 (Some(_), 1..) => ChangeKey {
                     position: state.head.last.position.saturating_add(1),
@@ -139,7 +140,7 @@ impl ChangeLog {
                 before: state.end,
                 wall,
                 transaction: logged.transaction.unwrap_or_default(),
-                body,
+                body: &body,
             };
             let stored = format::seal_change(key, change);
             state.end += (stored.len() + ChangeKey::BYTES) as u64;
@@ -148,7 +149,7 @@ impl ChangeLog {
             pending.put(TreeId::CHANGES, &key.to_bytes(), &stored);
         }
         if self.has_too_much(state, wall) {
-            let most = REMOVALS * logged.bodies.len() + REMOVALS_OF_JOB;
+            let most = REMOVALS * count + REMOVALS_OF_JOB;
             self.remove_oldest(state, trees, pending, wall, most)?;
         }
         Ok(())

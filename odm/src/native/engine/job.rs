@@ -46,6 +46,7 @@ pub(super) trait Job: Send {
 pub(super) struct Typed<T, F> {
     job: F,
     patience: Option<Arc<Patience>>,
+    durable: bool,
     result: Option<Result<T>>,
     sender: Option<oneshot::Sender<Result<T>>>,
 }
@@ -93,6 +94,7 @@ impl<T, F> Typed<T, F> {
         Typed {
             job,
             patience: None,
+            durable: false,
             result: None,
             sender: None,
         }
@@ -101,6 +103,11 @@ impl<T, F> Typed<T, F> {
     /// Lets whoever waits give the job up while it does not run.
     pub(super) fn with_patience(self, patience: Option<Arc<Patience>>) -> Typed<T, F> {
         Typed { patience, ..self }
+    }
+
+    /// Whether its commit is to be on the disk, whatever the engine's durability.
+    pub(super) fn durable(self, durable: bool) -> Typed<T, F> {
+        Typed { durable, ..self }
     }
 
     /// Where the result will come out.
@@ -151,6 +158,10 @@ where
 
     fn is_abandoned(&self) -> bool {
         self.sender.as_ref().is_some_and(oneshot::Sender::is_canceled)
+    }
+
+    fn must_be_durable(&self) -> bool {
+        self.durable
     }
 }
 

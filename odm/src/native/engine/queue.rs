@@ -5,7 +5,7 @@
 //! waits a little for them to come back, so that they do not split into two crowds that take turns. Otherwise, and
 //! where the disk answers so quickly that handing a job over would take longer, whoever starts a job takes the writer
 //! when it is free; without immediate durability it runs what others queued meanwhile before it goes, and
-//! when that gets too much the thread takes over.
+//! when that gets too much the thread takes over. So it does there where a commit waits for the disk all the same.
 
 mod alone;
 mod arrivals;
@@ -76,8 +76,10 @@ pub(super) struct WriterState {
     pending: Pending,
     /// In the trees of unique indexes.
     absences: Absences,
-    /// How much was committed without being durable.
+    /// How much was committed without being durable, nor being made durable just now.
     unsynced_bytes: usize,
+    /// The thread is making commits durable beside the writer; it is not known yet whether it can.
+    syncing: bool,
 }
 
 #[derive(Default)]
@@ -126,6 +128,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
+    /// Whether commits may be acknowledged before they are durable.
+    pub(super) fn is_relaxed(&self) -> bool {
+        matches!(self.durability, Some(Durability::Interval(_) | Durability::None))
+    }
+
+    /// Whether every commit is made durable before it is acknowledged.
+    pub(super) fn is_immediate(&self) -> bool {
+        self.durability == Some(Durability::Immediate)
+    }
+
     /// Reads the catalog and, for a file, starts the thread.
     pub(super) fn open(
         store: Arc<dyn Store>,
@@ -275,7 +287,7 @@ impl Shared {
         self.check_writable()?;
         // Whoever waits for the thread goes first, and shares the commit.
         let waits = || !self.store().is_quick() || !lock(&self.queue).jobs.is_empty();
-        if self.durability == Some(Durability::Immediate) && waits() {
+        if ((self.is_immediate() || job.must_be_durable()) && waits()) || self.awaits_room() {
             return Ok(Here::Busy);
         }
         let Some(mut writer) = self.try_writer() else {
@@ -291,11 +303,26 @@ impl Shared {
         })
     }
 
-    /// Queues jobs; sees to it that somebody runs them.
+    /// Whether the next commit waits for the disk though its caller does not: the log is to be begun, grown or begun anew.
+    /// The thread makes it then.
+    fn awaits_room(&self) -> bool {
+        let is_roomy = || {
+            let store = self.store.read().unwrap_or_else(PoisonError::into_inner);
+            store.is_roomy()
+        };
+        matches!(self.durability, Some(Durability::Interval(_))) && !is_roomy()
+    }
+
+    /// Queues jobs; sees to it that somebody runs them: the thread, where the disk is waited for.
     pub(super) fn enqueue(self: &Arc<Self>, jobs: impl IntoIterator<Item = Box<dyn Job>>) {
         let (served, enough) = {
+            let mut waits = self.awaits_room();
             let mut queue = lock(&self.queue);
-            queue.jobs.extend(jobs);
+            for job in jobs {
+                waits |= job.must_be_durable() && self.is_relaxed();
+                queue.jobs.push_back(job);
+            }
+            queue.served |= waits;
             (queue.served, queue.jobs.len() >= queue.wanted)
         };
         match (served, enough) {

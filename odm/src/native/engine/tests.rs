@@ -9,6 +9,7 @@ mod disk;
 mod full;
 mod golden;
 mod group;
+mod held;
 mod interrupted;
 mod jobs;
 mod keep;

@@ -59,6 +59,9 @@ impl Overlay {
 
     /// Moves the writes to the writer, which commits them.
     pub(super) fn move_into(&mut self, writer: &mut Writer<'_>) -> Result<()> {
+        if self.is_unchanged() {
+            return Ok(());
+        }
         if !self.logging && writer.is_logging() {
             // The log began meanwhile and would miss these changes: run again, the transaction logs them.
             return Err(Fault::conflict());
@@ -165,5 +168,13 @@ impl Write for Overlay {
         if self.logging {
             self.logged.bodies.push(change);
         }
+    }
+
+    fn logged(&self) -> usize {
+        self.logged.bodies.len()
+    }
+
+    fn forget_logged(&mut self, count: usize) {
+        self.logged.bodies.truncate(count);
     }
 }

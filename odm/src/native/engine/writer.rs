@@ -31,6 +31,18 @@ pub(super) struct Writer<'a> {
     /// Whether the job wrote anything, and whether it removed a key.
     wrote: bool,
     removed: bool,
+    part: Option<Box<Part>>,
+}
+
+/// How far a job was when a part of it began.
+struct Part {
+    /// Of what takes writes back.
+    step: usize,
+    changed: Option<Catalog>,
+    notes: usize,
+    logged: usize,
+    wrote: bool,
+    removed: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -55,6 +67,7 @@ impl<'a> Writer<'a> {
             logged: Logged::default(),
             wrote: false,
             removed: false,
+            part: None,
         }
     }
 
@@ -90,7 +103,7 @@ impl<'a> Writer<'a> {
         }
         let logged = std::mem::take(&mut self.logged);
         self.wrote = true;
-        self.shared.changes.append(self.trees, self.pending, &logged)
+        self.shared.changes.append(self.trees, self.pending, logged)
     }
 
     /// Ends a job that succeeded: adds the catalog's changes to its writes; gives the new catalog, and whether it wrote
@@ -106,7 +119,7 @@ impl<'a> Writer<'a> {
         };
         if !self.wrote {
             // Without a write there may be no commit of this sequence: transactions would conflict with it for ever.
-            self.take_notes_back();
+            self.take_notes_back(0);
         }
         (catalog, self.wrote)
     }
@@ -114,16 +127,17 @@ impl<'a> Writer<'a> {
     /// Ends a job that failed: forgets what it wrote.
     pub(super) fn forget(mut self) {
         self.pending.undo(std::mem::take(&mut self.undo));
-        if self.removed {
+        if self.removed || self.part.as_ref().is_some_and(|part| part.removed) {
             self.absences.forget();
         }
-        self.take_notes_back();
+        self.take_notes_back(0);
     }
 
-    fn take_notes_back(&mut self) {
-        if !self.notes.is_empty() {
+    /// Takes back the notes from this one on.
+    fn take_notes_back(&mut self, from: usize) {
+        if self.notes.len() > from {
             let mut claims = self.shared.claims();
-            for (claim, before) in self.notes.drain(..).rev() {
+            for (claim, before) in self.notes.drain(from..).rev() {
                 claims.restore(claim, before);
             }
         }
@@ -180,6 +194,35 @@ impl Write for Writer<'_> {
         Ok(())
     }
 
+    fn begin_part(&mut self) {
+        self.part = Some(Box::new(Part {
+            step: self.undo.begin_part(),
+            changed: self.changed.clone(),
+            notes: self.notes.len(),
+            logged: self.logged.bodies.len(),
+            wrote: self.wrote,
+            removed: std::mem::take(&mut self.removed),
+        }));
+    }
+
+    fn end_part(&mut self, kept: bool) {
+        let Some(part) = self.part.take() else {
+            return;
+        };
+        if kept {
+            self.undo.end_part();
+            self.removed |= part.removed;
+            return;
+        }
+        self.pending.undo_part(&mut self.undo, part.step);
+        if self.removed {
+            self.absences.forget();
+        }
+        self.take_notes_back(part.notes);
+        self.logged.bodies.truncate(part.logged);
+        (self.changed, self.wrote, self.removed) = (part.changed, part.wrote, part.removed);
+    }
+
     fn next_record(&mut self, collection: CollectionId) -> Result<u64> {
         next_record(self.catalog(), collection)
     }
@@ -203,6 +246,14 @@ impl Write for Writer<'_> {
         if self.is_logging() {
             self.logged.bodies.push(change);
         }
+    }
+
+    fn logged(&self) -> usize {
+        self.logged.bodies.len()
+    }
+
+    fn forget_logged(&mut self, count: usize) {
+        self.logged.bodies.truncate(count);
     }
 }
 

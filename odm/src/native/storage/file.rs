@@ -335,6 +335,10 @@ impl Store for FileStore {
         self.log.is_quick()
     }
 
+    fn is_roomy(&self) -> bool {
+        self.log.is_roomy()
+    }
+
     fn due(&self) -> Due {
         self.current.due(&self.limits.recent)
     }

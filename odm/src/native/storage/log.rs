@@ -330,14 +330,24 @@ impl Log {
             state.synced = head.sequence;
         }
         state.at = end;
-        let length = state.header.map_or(0, |header| header.length);
-        self.roomy.store(end + ROOM <= length, Ordering::Relaxed);
+        self.note_room(state);
         Ok(())
+    }
+
+    fn note_room(&self, state: &LogState) {
+        let length = state.header.map_or(0, |header| header.length);
+        let is_roomy = state.mark.used && state.at + ROOM <= length;
+        self.roomy.store(is_roomy, Ordering::Relaxed);
+    }
+
+    /// Whether the next record is expected to fit.
+    pub(super) fn is_roomy(&self) -> bool {
+        self.roomy.load(Ordering::Relaxed)
     }
 
     /// Whether the next record is expected to be on disk at once.
     pub(super) fn is_quick(&self) -> bool {
-        self.quick.load(Ordering::Relaxed) >= QUICK_ONES && self.roomy.load(Ordering::Relaxed)
+        self.quick.load(Ordering::Relaxed) >= QUICK_ONES && self.is_roomy()
     }
 
     /// Makes what was appended durable.
@@ -357,6 +367,7 @@ impl Log {
         state.at = RECORDS_AT;
         state.unlogged = false;
         state.torn = false;
+        self.note_room(state);
         match mark.used {
             true => self.write_twin(state),
             false => Ok(()),
@@ -440,6 +451,11 @@ impl LogState {
 
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    /// Whether the transaction's changes are more than a record may have.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.mark.used && !self.unlogged && !self.changes.collecting
     }
 
     /// Whether redb has commits that neither the log nor its own file has.

@@ -20,12 +20,26 @@ pub(crate) struct Pending {
 
 /// What takes writes back.
 #[derive(Debug, Default)]
-pub(crate) enum Undo {
-    /// There was nothing before them.
-    #[default]
-    All,
-    /// What was there before each of them, in their order.
-    Steps(Vec<(Key, Option<Option<Stored>>)>),
+pub(crate) struct Undo {
+    /// Whether there was something before them; all that there is is taken back otherwise.
+    is_over_others: bool,
+    /// What was there before each of them, in their order; where nothing was before them, as long as a part of them may
+    /// be taken back alone.
+    steps: Option<Vec<(Key, Option<Option<Stored>>)>>,
+}
+
+impl Undo {
+    /// Begins a part of the writes, which [`Pending::undo_part`] takes back alone.
+    pub(crate) fn begin_part(&mut self) -> usize {
+        self.steps.get_or_insert_default().len()
+    }
+
+    /// Ends a part that stays.
+    pub(crate) fn end_part(&mut self) {
+        if !self.is_over_others {
+            self.steps = None;
+        }
+    }
 }
 
 /// Room for a composite key without allocation.
@@ -153,9 +167,10 @@ impl Pending {
 
     /// What takes back the writes that come now.
     pub(crate) fn begin_undo(&self) -> Undo {
-        match self.is_empty() {
-            true => Undo::All,
-            false => Undo::Steps(Vec::new()),
+        let is_over_others = !self.is_empty();
+        Undo {
+            is_over_others,
+            steps: is_over_others.then(Vec::new),
         }
     }
 
@@ -163,9 +178,9 @@ impl Pending {
     pub(crate) fn put_undoable(&mut self, tree: TreeId, key: &[u8], value: Option<&[u8]>, undo: &mut Undo) {
         let key = owned(tree, key);
         let value = value.map(Stored::from);
-        match undo {
-            Undo::All => self.writes.put(key, value),
-            Undo::Steps(steps) => {
+        match &mut undo.steps {
+            None => self.writes.put(key, value),
+            Some(steps) => {
                 let before = self.writes.replace(key.clone(), value);
                 steps.push((key, before));
             }
@@ -174,7 +189,7 @@ impl Pending {
 
     /// Keeps what is written of a key that is about to be written otherwise.
     pub(crate) fn keep_for_undo(&self, tree: TreeId, key: &[u8], undo: &mut Undo) {
-        if let Undo::Steps(steps) = undo {
+        if let Some(steps) = &mut undo.steps {
             let key = owned(tree, key);
             let before = self.writes.get(&key).cloned();
             steps.push((key, before));
@@ -183,15 +198,25 @@ impl Pending {
 
     /// Takes writes back. No tree was cleared since they began.
     pub(crate) fn undo(&mut self, undo: Undo) {
-        match undo {
-            Undo::All => self.reset(),
-            Undo::Steps(steps) => {
-                for (key, before) in steps.into_iter().rev() {
-                    match before {
-                        Some(value) => drop(self.writes.replace(key, value)),
-                        None => self.writes.forget(&key),
-                    }
-                }
+        match undo.is_over_others {
+            false => self.reset(),
+            true => self.take_back(undo.steps.unwrap_or_default().into_iter()),
+        }
+    }
+
+    /// Takes back the part of the writes that began with this step.
+    pub(crate) fn undo_part(&mut self, undo: &mut Undo, from: usize) {
+        if let Some(steps) = &mut undo.steps {
+            self.take_back(steps.drain(from.min(steps.len())..));
+        }
+        undo.end_part();
+    }
+
+    fn take_back(&mut self, steps: impl DoubleEndedIterator<Item = (Key, Option<Option<Stored>>)>) {
+        for (key, before) in steps.rev() {
+            match before {
+                Some(value) => drop(self.writes.replace(key, value)),
+                None => self.writes.forget(&key),
             }
         }
     }

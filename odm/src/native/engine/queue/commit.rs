@@ -70,11 +70,12 @@ impl Shared {
         };
         let mut catalog = before.clone();
         let (mut written, mut kept) = (0, 0);
-        let mut durable = self.durability == Some(Durability::Immediate);
+        let mut durable = self.is_immediate();
         let WriterState {
             pending,
             absences,
             unsynced_bytes,
+            syncing,
         } = state;
         pending.reset();
         let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
@@ -105,7 +106,9 @@ impl Shared {
                 }
             }
             if pending.is_empty() {
-                return Ok(Finish::Abort);
+                // What was found may be what others wrote, who did not wait for the disk.
+                let waits = durable && (*unsynced_bytes > 0 || *syncing);
+                return Ok(if waits { Finish::Durable } else { Finish::Abort });
             }
             written = pending.bytes();
             transaction.apply(pending)?;
@@ -124,7 +127,13 @@ impl Shared {
             absences.forget();
         }
         match outcome {
-            Ok(Ok(())) if written == 0 => return Ok(()),
+            Ok(Ok(())) if written == 0 => {
+                if durable && *unsynced_bytes > 0 {
+                    *unsynced_bytes = 0;
+                    self.renew_view();
+                }
+                return Ok(());
+            }
             Ok(Ok(())) => {}
             Ok(Err(Failure::Before(fault))) => {
                 let reloaded = shielded(|| self.changes.reload(&*store.snapshot()?));

@@ -17,7 +17,9 @@ const MOST_PATIENCE: Duration = Duration::from_millis(2);
 impl Shared {
     /// Makes what was committed durable.
     fn sync(&self, state: &mut WriterState) {
-        if state.unsynced_bytes == 0 || self.failed.load(Ordering::Acquire) {
+        // What the thread is making durable it may have begun with, and no more: its failure is found here too.
+        let is_all_durable = state.unsynced_bytes == 0 && !state.syncing;
+        if is_all_durable || self.failed.load(Ordering::Acquire) {
             return;
         }
         state.unsynced_bytes = 0;
@@ -54,9 +56,13 @@ impl Shared {
             }
             // What is committed from here on counts for the next time.
             state.unsynced_bytes = 0;
+            state.syncing = true;
         }
-        if self.or_fail(|| self.store().sync()) == Some(false) {
-            let _writer = lock(&self.writer);
+        let synced = self.or_fail(|| self.store().sync());
+        let mut state = lock(&self.writer);
+        state.syncing = false;
+        if synced == Some(false) {
+            state.unsynced_bytes = 0;
             self.write_all();
         }
     }
@@ -125,7 +131,7 @@ impl Shared {
                     if queue.jobs.is_empty() {
                         // Back to callers who run their jobs themselves; under the lock that they look at
                         // the queue with, so that no job is left to nobody.
-                        queue.served = self.durability == Some(Durability::Immediate);
+                        queue.served = self.is_immediate();
                         queue.wanted = 0;
                         break;
                     }

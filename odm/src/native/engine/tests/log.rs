@@ -210,11 +210,17 @@ fn large_commits_go_past_the_log() {
 fn logged_commits_survive_the_process_and_unlogged_ones_its_close() {
     let disk = Disk::default();
     let store = disk.store(SMALL).unwrap();
-    // The log is not begun yet: only the sync makes this one durable.
+    // The first one begins the log, after every opening.
     keys(&store, Finish::Logged, 0..1);
-    assert_eq!(count(&disk).unwrap(), 0);
-    store.write(&mut |_| Ok(Finish::Durable)).unwrap();
-    keys(&store, Finish::Logged, 1..15);
+    assert_eq!(count(&disk).unwrap(), 1);
+    keys(&store, Finish::Logged, 1..10);
+    assert_eq!(count(&disk).unwrap(), 10);
+    drop(store);
+    let store = disk.store(SMALL).unwrap();
+    assert!(!store.is_roomy(), "the next commit waits for the disk");
+    keys(&store, Finish::Logged, 10..11);
+    assert_eq!(count(&disk).unwrap(), 11);
+    keys(&store, Finish::Logged, 11..15);
     assert_eq!(count(&disk).unwrap(), 15);
     keys(&store, Finish::Relaxed, 15..20);
     // What comes after an unlogged commit cannot be logged before the next checkpoint.
@@ -222,15 +228,46 @@ fn logged_commits_survive_the_process_and_unlogged_ones_its_close() {
     assert_eq!(count(&disk).unwrap(), 15);
     keys(&store, Finish::Durable, 22..23);
     assert_eq!(count(&disk).unwrap(), 23);
-    // When the log is full, the rest waits for the sync.
-    keys(&store, Finish::Logged, 23..300);
-    let logged = count(&disk).unwrap();
-    assert!((24..299).contains(&logged), "{logged}");
-    store.write(&mut |_| Ok(Finish::Durable)).unwrap();
+    // When the log is full, it is grown and begun anew.
+    for n in 23..300 {
+        keys(&store, Finish::Logged, n..n + 1);
+        assert_eq!(count(&disk).unwrap(), n + 1);
+    }
+    // What is too large for it waits for the sync, and what comes behind it too.
+    write(&store, Finish::Logged, b"large", &[0; 30_000]);
+    keys(&store, Finish::Logged, 300..301);
     assert_eq!(count(&disk).unwrap(), 300);
-    keys(&store, Finish::Relaxed, 300..310);
+    store
+        .write(&mut |transaction| {
+            let mut pending = Pending::default();
+            pending.remove(TreeId(9), b"large");
+            transaction.apply(&mut pending)?;
+            Ok(Finish::Durable)
+        })
+        .unwrap();
+    assert_eq!(count(&disk).unwrap(), 301);
+    keys(&store, Finish::Relaxed, 301..310);
     drop(store);
     assert_eq!(count(&disk).unwrap(), 310);
+}
+
+/// The default log has room for a while when it is begun, so that whoever writes does not wait for the disk.
+#[test]
+fn a_log_that_is_begun_is_roomy() {
+    let store = Disk::default().store(Limits::default()).unwrap();
+    keys(&store, Finish::Logged, 0..1);
+    assert!(store.is_roomy());
+    let mut n = 1;
+    while store.is_roomy() {
+        keys(&store, Finish::Logged, n..n + 1);
+        n += 1;
+    }
+    assert!(n > 300, "{n}");
+    keys(&store, Finish::Logged, n..n + 1000);
+    assert!(store.is_roomy());
+    // Whoever syncs sees to it that there is room again.
+    store.write(&mut |_| Ok(Finish::Durable)).unwrap();
+    assert!(store.is_roomy());
 }
 
 #[test]

@@ -261,15 +261,19 @@ impl FileStore {
         }
     }
 
-    /// Without an fsync, whatever happens: what does not fit into the log waits for the next checkpoint.
+    /// Without an fsync, unless the log is to be begun, grown or begun anew. What is too large for it waits for the next
+    /// checkpoint, and so does what comes after that.
     fn commit_logged(&self, ready: Ready<'_>, log: &mut LogState) -> Result<(), Failure> {
-        let room = self.log.has_room(log, false);
-        let logged = room.and_then(|room| match room {
-            true => self.log.append(log, false).map(|()| true),
-            false => Ok(false),
-        });
-        match logged {
-            Ok(logged) => self.commit_in_memory(ready, log, logged),
+        if log.is_unlogged() || log.is_too_large() {
+            return self.commit_in_memory(ready, log, false);
+        }
+        match self.log.has_room(log, true) {
+            Ok(true) => {}
+            Ok(false) => return self.commit_to_file(ready, log, true),
+            Err(error) => return Err(Failure::Before(self.stop(error))),
+        }
+        match self.log.append(log, false) {
+            Ok(()) => self.commit_in_memory(ready, log, true),
             Err(error) => Err(self.doubt(error)),
         }
     }

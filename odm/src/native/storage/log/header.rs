@@ -93,6 +93,7 @@ impl Log {
         self.sync_data()?;
         self.write_header(state, LogHeader { length, ..header })?;
         self.write_twin(state)?;
+        self.note_room(state);
         Ok(true)
     }
 
