@@ -1,5 +1,6 @@
 //! Pipelines that an index can answer, though not by their first stage alone: filters behind other stages, filters and
-//! orders of the pipelines in joins and unions, and what several indexes answer. None is to be slower than on the server.
+//! orders of the pipelines in joins and unions, and what several indexes answer; and pipelines that look at all documents.
+//! None is to be slower than on the server.
 
 use bson::{Document, doc};
 use odm::Db;
@@ -23,7 +24,7 @@ pub(crate) async fn beside_the_server(settings: &Settings, server: Option<&Serve
     for db in [&ours, &theirs] {
         fill(db).await;
     }
-    for (name, expected, pipeline) in pipelines() {
+    for (name, expected, pipeline) in pipelines().into_iter().chain(whole()) {
         let run = async |db: &Db| {
             let aggregate =
                 doc! { "aggregate": "a", "pipeline": pipeline.clone(), "cursor": { "batchSize": 100_000 } };
@@ -163,6 +164,96 @@ fn pipelines() -> Vec<(&'static str, usize, Vec<Document>)> {
             "a range behind a range",
             16,
             vec![doc! { "$match": { "tenth": { "$gte": 2 }, "n": { "$lt": 20 } } }],
+        ),
+    ]
+}
+
+/// The same of pipelines that look at all documents.
+fn whole() -> Vec<(&'static str, usize, Vec<Document>)> {
+    let count = || doc! { "$count": "n" };
+    let unwind = || doc! { "$unwind": "$tags" };
+    let ranked = doc! {
+        "partitionBy": "$tenth", "sortBy": { "n": 1 },
+        "output": {
+            "rank": { "$rank": {} },
+            "sum": { "$sum": "$n", "window": { "documents": [-5, 0] } },
+        },
+    };
+    let multiplied = doc! { "$map": { "input": "$tags", "in": { "$eq": ["$$this", "y"] } } };
+    vec![
+        ("unwind, count", 1, vec![unwind(), count()]),
+        (
+            "unwind, group",
+            9,
+            vec![
+                unwind(),
+                doc! { "$group": { "_id": "$tags", "n": { "$sum": "$n" } } },
+            ],
+        ),
+        (
+            "addFields, match of them",
+            1,
+            vec![
+                doc! { "$addFields": { "x": { "$add": ["$n", "$half"] } } },
+                doc! { "$match": { "x": { "$gt": 100 } } },
+                count(),
+            ],
+        ),
+        (
+            "redact",
+            1,
+            vec![
+                doc! { "$redact": { "$cond": [{ "$lt": ["$n", 500] }, "$$KEEP", "$$PRUNE"] } },
+                count(),
+            ],
+        ),
+        (
+            "windows",
+            10,
+            vec![
+                doc! { "$setWindowFields": ranked },
+                doc! { "$match": { "rank": 1 } },
+                doc! { "$project": { "sum": 1 } },
+            ],
+        ),
+        (
+            "fill",
+            1,
+            vec![
+                doc! { "$fill": { "sortBy": { "_id": 1 }, "output": { "none": { "method": "locf" }, "k": { "value": 0 } } } },
+                doc! { "$group": { "_id": null, "k": { "$sum": "$k" } } },
+            ],
+        ),
+        (
+            "map",
+            1,
+            vec![
+                doc! { "$project": { "x": multiplied } },
+                doc! { "$group": { "_id": null, "x": { "$first": "$x" } } },
+            ],
+        ),
+        (
+            "lookup without an index",
+            100,
+            vec![
+                doc! { "$match": { "_id": { "$lt": 100 } } },
+                doc! { "$lookup": { "from": "b", "localField": "n", "foreignField": "tags", "as": "j" } },
+                doc! { "$project": { "j": { "$size": "$j" } } },
+            ],
+        ),
+        (
+            "skip behind an order",
+            1,
+            vec![
+                doc! { "$sort": { "k": 1 } },
+                doc! { "$skip": DOCUMENTS - 1 },
+                doc! { "$project": { "k": 1 } },
+            ],
+        ),
+        (
+            "condition on keys",
+            1,
+            vec![doc! { "$match": { "k": { "$mod": [500, 3] } } }, count()],
         ),
     ]
 }

@@ -7,6 +7,7 @@ crate::on_every_backend! {
     leading_stages_select_and_order,
     groups_and_counts,
     joins,
+    a_joined_pipeline_that_draws_draws_for_each_document,
     facets_and_buckets,
     results_come_in_batches,
     variables_hints_and_limits,
@@ -229,6 +230,53 @@ async fn joins(db: &Db) {
         .await
         .unwrap();
     assert_eq!(both, [doc! { "n": 8 }]);
+}
+
+async fn a_joined_pipeline_that_draws_draws_for_each_document(db: &Db) {
+    let many = (0..500).map(|id| doc! { "_id": id });
+    db.raw_collection("many").insert_many(many).await.unwrap();
+    let few = db.raw_collection("few");
+    few.insert_many((0..8).map(|id| doc! { "_id": id }))
+        .await
+        .unwrap();
+    let different = async |stages: Vec<Document>| {
+        let lookup = doc! { "$lookup": { "from": "many", "pipeline": stages, "as": "found" } };
+        let found = few.aggregate_raw([lookup]).await.unwrap();
+        let mut found: Vec<String> = found
+            .iter()
+            .map(|row| row.get("found").unwrap().to_string())
+            .collect();
+        assert_eq!(found.len(), 8);
+        found.sort_unstable();
+        found.dedup();
+        found.len()
+    };
+    let first = || doc! { "$limit": 1 };
+    // That all eight are one by chance is less likely than any other fault.
+    assert!(different(vec![doc! { "$sample": { "size": 1 } }]).await > 1);
+    assert!(different(vec![first(), doc! { "$addFields": { "r": { "$rand": {} } } }]).await > 1);
+    assert!(different(vec![doc! { "$match": { "$sampleRate": 0.3 } }]).await > 1);
+    let chance = doc! { "$expr": { "$lt": [{ "$rand": {} }, 0.3] } };
+    assert!(different(vec![doc! { "$match": chance }]).await > 1);
+    // What chance has no part in is found once.
+    assert_eq!(
+        different(vec![doc! { "$match": { "_id": { "$lt": 3 } } }]).await,
+        1
+    );
+    let inner = doc! { "$facet": { "a": [{ "$sample": { "size": 1 } }] } };
+    assert_eq!(different(vec![inner]).await, 1);
+    // Of a join within it, what is handed on counts.
+    let join = |bound: Document, stage: Document| {
+        let pipeline = vec![first(), stage];
+        doc! { "$lookup": { "from": "many", "let": bound, "pipeline": pipeline, "as": "more" } }
+    };
+    let handed = join(
+        doc! { "r": { "$rand": {} } },
+        doc! { "$addFields": { "r": "$$r" } },
+    );
+    assert!(different(vec![first(), handed]).await > 1);
+    let within = join(doc! {}, doc! { "$addFields": { "r": { "$rand": {} } } });
+    assert_eq!(different(vec![first(), within]).await, 1);
 }
 
 async fn facets_and_buckets(db: &Db) {

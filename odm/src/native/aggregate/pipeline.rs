@@ -7,6 +7,7 @@ mod arrange;
 mod asked;
 mod early;
 pub(super) mod length;
+mod looks;
 mod memory;
 
 use super::super::collation::Collation;
@@ -37,6 +38,11 @@ pub(crate) trait Source {
     /// The documents of a collection that are asked for, and how many stages of the pipeline behind them are done
     /// with that. A collection that does not exist is empty.
     fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)>;
+
+    /// Whether a collection is read whole for the documents that have a value at the path.
+    fn is_scanned(&self, _collection: &str, _path: &str) -> bool {
+        false
+    }
 
     /// The documents of a collection by distance, as the stage shows them, which has these variables.
     ///

@@ -25,7 +25,7 @@ use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
-use super::transform::{Projection, TransformStage, check_depth, unknown_stage};
+use super::transform::{Projection, TransformStage, unknown_stage, written as write};
 use super::{Row, path, print};
 
 use self::bucket::BucketAuto;
@@ -259,8 +259,7 @@ impl Stage {
                     is_early: stage.is_early(),
                     ..row_scope(&row, context)
                 };
-                let document = stage.apply(&scope)?;
-                Ok(row.made(write(document)?))
+                Ok(row.made(stage.write(&scope)?))
             }))),
             Stage::Sort(stage) => stage.run(input, context),
             Stage::Skip(count) => Ok(skipped(input, *count)),
@@ -304,16 +303,6 @@ fn row_scope<'a>(row: &'a Row, context: &Context<'_>) -> Scope<'a> {
     Scope {
         metadata: row.metadata(),
         ..scope(Doc::Raw(row), context)
-    }
-}
-
-/// The bytes of a document that a stage made; refused when it is nested too deeply.
-fn write(value: Owned) -> Result<Vec<u8>> {
-    let value = value.as_value();
-    check_depth(&value)?;
-    match value {
-        Value::Document(doc) => Ok(doc.to_bytes()),
-        _ => Ok(Doc::empty().to_bytes()),
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, MAX_DEPTH, Owned, Value, raw};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Changes;
+use super::super::needs::Needs;
 use super::expression::{Expression, Scope};
 use super::{path, print};
 
@@ -207,11 +208,39 @@ impl TransformStage {
         }
     }
 
+    /// Adds the paths at which it looks at documents, beside what it lets through; `false` where these are not all.
+    pub(crate) fn add_needs(&self, needs: &mut Needs) -> bool {
+        match self {
+            TransformStage::Project(projection) if projection.is_inclusive() => projection.add_needs(needs),
+            TransformStage::Project(projection) => projection.add_computed_needs(needs),
+            TransformStage::Replace { document, .. } => document.add_needs(needs),
+        }
+    }
+
+    /// Whether nothing of a document is left but what it names.
+    pub(crate) fn ends_document(&self) -> bool {
+        match self {
+            TransformStage::Project(projection) => projection.is_inclusive(),
+            TransformStage::Replace { .. } => true,
+        }
+    }
+
     /// Computes the constant parts.
     pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         match self {
             TransformStage::Project(projection) => projection.fold(known),
             TransformStage::Replace { document, .. } => document.fold(known),
+        }
+    }
+
+    /// The bytes of the stage's document for the scope's root.
+    ///
+    /// # Errors
+    /// What is wrong with values, and a result that nests too deep.
+    pub(crate) fn write(&self, scope: &Scope<'_>) -> Result<Vec<u8>> {
+        match self {
+            TransformStage::Project(projection) => projection.write(scope),
+            TransformStage::Replace { .. } => written(self.apply(scope)?),
         }
     }
 
@@ -277,9 +306,37 @@ pub(crate) fn unknown_stage(name: &str) -> Fault {
 /// How deep the results of a pipeline may nest: deeper than documents that are stored.
 const MAX_RESULT_DEPTH: usize = 200;
 
+/// The bytes of a document that a stage made.
+///
+/// # Errors
+/// When it nests too deep.
+pub(super) fn written(value: Owned) -> Result<Vec<u8>> {
+    match value {
+        // What was there before nests no deeper.
+        Owned::RawDocument(bytes) => {
+            check_depth(&Value::Document(Doc::Raw(&bytes)))?;
+            Ok(bytes)
+        }
+        value => {
+            let value = value.as_value();
+            check_depth(&value)?;
+            Ok(value.as_document().unwrap_or(Doc::empty()).to_bytes())
+        }
+    }
+}
+
+/// Refuses the value of a field of a result that nests too deep.
+fn check_field_depth(value: &Value<'_>) -> Result<()> {
+    check_depth_within(value, MAX_RESULT_DEPTH - 1)
+}
+
 /// Refuses a result of a pipeline that nests too deep.
-pub(crate) fn check_depth(value: &Value<'_>) -> Result<()> {
-    if nests_within(value, MAX_RESULT_DEPTH) {
+pub(super) fn check_depth(value: &Value<'_>) -> Result<()> {
+    check_depth_within(value, MAX_RESULT_DEPTH)
+}
+
+fn check_depth_within(value: &Value<'_>, most: usize) -> Result<()> {
+    if nests_within(value, most) {
         return Ok(());
     }
     Err(Fault::new(

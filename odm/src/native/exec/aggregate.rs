@@ -259,6 +259,7 @@ impl AggregateRequest {
             .map(|stage| Doc::Raw(stage))
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
+        view::refuse_in_facets(read.catalog(), &resolved.base.database, &stages)?;
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
         if let Some(above) = &self.above {
             pipeline.filter_by(&above.filter);
@@ -328,7 +329,11 @@ impl AggregateRequest {
         };
         let find = FindRequest {
             namespace: resolved.base.clone(),
-            query: head.query.part(part).needing(needs),
+            query: head
+                .query
+                .part(part)
+                .needing(needs)
+                .keeping(pipeline.kept_from(first)),
             projection: None,
             skip: head.skip,
             limit: nearest.unwrap_or(head.limit),

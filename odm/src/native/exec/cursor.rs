@@ -9,6 +9,7 @@ use super::super::document::doc::framed;
 use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
+use super::super::kept::Kept;
 use super::super::matcher::{Asked, Places};
 use super::super::metadata::Kind;
 use super::super::plan::{Plan, TextPlan};
@@ -64,6 +65,12 @@ impl Packed {
             self.bytes.reserve(room.min(BATCH_BYTES));
         }
         self.bytes.extend_from_slice(document);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds the document that is appended.
+    fn push_with(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
@@ -186,6 +193,10 @@ pub(crate) struct FindCursor {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a cursor has one, which stays where it is"
+)]
 enum State {
     Walking {
         walk: Walk,
@@ -244,7 +255,9 @@ impl FindCursor {
         if let Some(projection) = &request.projection
             && !request.extras.return_key
         {
-            request.query = request.query.needing(projection.needs());
+            let needs = projection.needs();
+            let kept = needs.as_ref().map(Kept::of);
+            request.query = request.query.needing(needs).keeping(kept);
         }
         let ns = &request.namespace;
         if let Some(rows) = view::list::found(read.catalog(), ns, &request.query)? {
@@ -277,11 +290,12 @@ impl FindCursor {
             let (found, _) = found.map_err(|fault| query.in_run(fault))?;
             State::Sorted(found.into_iter(), Some(plan))
         } else {
-            let walk = Walk::new(&plan, &collection, request.deadline);
+            let mut walk = Walk::new(&plan, &collection, request.deadline);
+            let skip = walk.pass_over(&plan, request.skip);
             State::Walking {
                 walk,
                 plan,
-                skip: request.skip,
+                skip,
                 left: limit.unwrap_or(u64::MAX),
             }
         };
@@ -521,9 +535,10 @@ impl Shape<'_> {
             return Ok(());
         }
         let Some(projection) = self.projection else {
-            match self.extras.record_id {
-                true => packed.push(&with_record(document, self.record(record)?)),
-                false => packed.push(document),
+            match (self.extras.record_id, self.query.kept()) {
+                (true, _) => packed.push(&with_record(document, self.record(record)?)),
+                (false, None) => packed.push(document),
+                (false, Some(kept)) => packed.push_with(|bytes| kept.write(document, bytes)),
             }
             return Ok(());
         };

@@ -14,10 +14,10 @@ use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::Write;
-use super::super::update::{Now, Updater, check_changed, prepare_insert};
+use super::super::update::{Description, Now, Updater, check_changed, prepare_insert};
 use super::query::Query;
 use super::search::{self, Found, Limits};
-use super::{Deadline, Namespace, batch, collections, record, validate, view};
+use super::{Deadline, Namespace, batch, change, collections, record, validate, view};
 
 pub(crate) use self::parse::parse;
 
@@ -102,7 +102,8 @@ impl Target {
     }
 }
 
-/// Puts a new collection with the options and indexes of the old one in its place.
+/// Puts a new collection with the options and indexes of the old one in its place. As on the server, it is filled under a
+/// name of its own, and then gets that of the old one.
 fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvalidated: bool) -> Result<()> {
     ns.check().map_err(|_| {
         Fault::new(
@@ -127,9 +128,12 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvali
             format!("namespace '{ns}' is capped so it can't be used for $out"),
         ));
     }
-    collections::drop(write, ns)?;
-    collections::create(write, ns, old.as_ref().map(|old| Doc::Raw(&old.options)))?;
-    let mut collection = open(write, ns)?;
+    let made = Namespace {
+        database: ns.database.clone(),
+        collection: format!("tmp.agg_out.{}", bson::Uuid::new()),
+    };
+    collections::create(write, &made, old.as_ref().map(|old| Doc::Raw(&old.options)))?;
+    let mut collection = open(write, &made)?;
     for entry in old.iter().flat_map(|old| old.indexes_as_made()) {
         if !entry.definition.is_id() {
             write
@@ -137,17 +141,16 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvali
                 .add_index(collection.id, (*entry.definition).clone())?;
         }
     }
-    // Whose keys are taken is said as of the collection that the server makes first.
-    let made = Namespace {
-        database: ns.database.clone(),
-        collection: format!("tmp.agg_out.{}", bson::Uuid::new()),
-    };
     for row in rows {
-        collection = batch::unvalidated(open(write, ns)?, unvalidated);
+        collection = batch::unvalidated(open(write, &made)?, unvalidated);
         let document = prepare_insert(Doc::Raw(&with_id(row)), now)?;
         record::insert(write, &made, &collection, &document)?;
     }
-    drop(collection);
+    collections::make_way(write, ns)?;
+    write
+        .catalog_mut()
+        .rename_collection(collection.id, &ns.database, &ns.collection)?;
+    change::renamed(write, &collection, ns);
     Ok(())
 }
 
@@ -415,11 +418,11 @@ impl Merge {
                     }
                     None => Value::Document(old).into(),
                 };
-                let made = match made.as_value() {
-                    Value::Document(doc) => with_id_first(doc, old),
-                    _ => found.document.clone(),
-                };
-                (made != found.document).then_some(made)
+                // What the stages made counts, before it gets its `_id` back.
+                match made.as_value() {
+                    Value::Document(doc) if doc.to_bytes() != found.document => Some(with_id_first(doc, old)),
+                    _ => None,
+                }
             }
         };
         let Some(changed) = changed else {
@@ -427,14 +430,13 @@ impl Merge {
         };
         check_changed(&changed)?;
         check_id(&self.matched, &found.document, &changed)?;
-        record::replace(
-            write,
-            &self.into,
-            &collection,
-            found.record,
-            &found.document,
-            &changed,
-        )
+        let description = match self.matched {
+            Matched::Merge if write.is_logging() => Some(Description::of_fields(&found.document, &changed)),
+            Matched::Pipeline(_) if write.is_logging() => Description::of_stages(&found.document, &changed),
+            _ => None,
+        };
+        let at = (found.record, found.document.as_slice());
+        record::replace(write, &self.into, &collection, at, &changed, description.as_ref())
     }
 
     /// The filter of the document that has the same values in the fields of `on`.

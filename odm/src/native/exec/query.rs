@@ -10,6 +10,7 @@ use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result};
 use super::super::index::{self, ID_INDEX, IndexDefinition};
+use super::super::kept::Kept;
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::metadata::{Kind, Metadata, Wanted};
@@ -49,6 +50,8 @@ pub(crate) struct Query {
     part: Part,
     /// What is asked of what it finds, if that is less than all.
     needs: Option<Arc<Needs>>,
+    /// The fields that are kept of it on the way, if these are not all.
+    kept: Option<Arc<Kept>>,
 }
 
 impl Query {
@@ -89,6 +92,7 @@ impl Query {
             running: None,
             part: Part::default(),
             needs: None,
+            kept: None,
         })
     }
 
@@ -96,6 +100,14 @@ impl Query {
     pub(crate) fn needing(self, needs: Option<Needs>) -> Query {
         Query {
             needs: needs.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// The same query, of whose documents these fields are kept, if they are not all.
+    pub(crate) fn keeping(self, kept: Option<Kept>) -> Query {
+        Query {
+            kept: kept.map(Arc::new),
             ..self
         }
     }
@@ -130,6 +142,7 @@ impl Query {
             running: self.running,
             part: self.part,
             needs: self.needs,
+            kept: self.kept,
         }
     }
 
@@ -250,6 +263,7 @@ impl Query {
             running: Some(IN_RUN),
             part: Part::piped(),
             needs: None,
+            kept: None,
         }
     }
 
@@ -269,6 +283,11 @@ impl Query {
     /// What is asked of what it finds, if that is less than all.
     pub(crate) fn needs(&self) -> Option<&Needs> {
         self.needs.as_deref()
+    }
+
+    /// The fields that are kept of what it finds, if these are not all.
+    pub(crate) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_deref()
     }
 
     /// What queries have in common that differ in their values alone.

@@ -1,5 +1,6 @@
 //! Views: what they are on, and the stages that make them.
 
+mod facets;
 mod graph;
 pub(crate) mod list;
 
@@ -16,8 +17,9 @@ use super::aggregate::{self, Above, AggregateRequest};
 use super::query::Query;
 use super::{Deadline, Namespace, series};
 
+pub(crate) use self::facets::refuse_in_facets;
 use self::graph::read_by;
-pub(crate) use self::graph::refuse_cycle;
+pub(crate) use self::graph::{refuse_cycle, refuse_other_above};
 
 /// How deep views may stand on views.
 const MAX_DEPTH: usize = 20;

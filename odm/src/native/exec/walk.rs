@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::key;
-use super::super::plan::{Access, Cover, Leap, Made, Plan};
+use super::super::plan::{Access, Cover, Leap, Made, Plan, Sieve};
 use super::super::storage::Read;
 use super::super::storage::format;
 use super::merge::{Merge, Seen};
@@ -25,8 +25,11 @@ pub(crate) struct Walk {
     /// After so many keys it stops where it passes one over.
     pub(super) most_keys: u64,
     cover: Option<Arc<Cover>>,
+    sieve: Option<Arc<Sieve>>,
     leap: Option<Arc<Leap>>,
     made: Made,
+    /// How many records are to be passed over yet.
+    passed: u64,
 }
 
 #[derive(Debug)]
@@ -73,9 +76,21 @@ impl Walk {
             examined: Examined::default(),
             most_keys: u64::MAX,
             cover: plan.cover.clone(),
+            sieve: plan.sieve.clone(),
             leap: plan.leap.clone(),
             made: Made::default(),
+            passed: 0,
         }
+    }
+
+    /// Passes over so many of the first records without reading their documents, where all that it comes by is found; how
+    /// many are left to pass over.
+    pub(crate) fn pass_over(&mut self, plan: &Plan, count: u64) -> u64 {
+        if !plan.exact || plan.leap.is_some() || plan.text.is_some() {
+            return count;
+        }
+        self.passed = count;
+        0
     }
 
     /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
@@ -106,7 +121,9 @@ impl Walk {
             seen: &mut self.seen,
             most_keys: self.most_keys,
             cover: self.cover.as_deref(),
+            sieve: self.sieve.as_deref(),
             made: &mut self.made,
+            passed: &mut self.passed,
             visit,
         };
         while let Some(part) = self.parts.get_mut(self.current) {
@@ -228,7 +245,9 @@ struct Finding<'a> {
     seen: &'a mut Option<HashSet<u64>>,
     most_keys: u64,
     cover: Option<&'a Cover>,
+    sieve: Option<&'a Sieve>,
     made: &'a mut Made,
+    passed: &'a mut u64,
     visit: &'a mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
 }
 
@@ -247,8 +266,14 @@ impl Finding<'_> {
     #[inline]
     fn document(&mut self, record: u64, key: &[u8], stored: &[u8]) -> Result<Flow> {
         self.deadline.tick()?;
-        let document = format::unseal(self.collection.records, key, stored)?;
         self.examined.documents += 1;
+        if *self.passed > 0 {
+            if self.is_new(record) {
+                *self.passed -= 1;
+            }
+            return Ok(Flow::Continue);
+        }
+        let document = format::unseal(self.collection.records, key, stored)?;
         match self.is_new(record) {
             true => (self.visit)(record, document),
             false => Ok(Flow::Continue),
@@ -266,7 +291,17 @@ impl Finding<'_> {
         if !self.is_new(record) {
             return Ok(Flow::Continue);
         }
+        if *self.passed > 0 {
+            *self.passed -= 1;
+            return Ok(Flow::Continue);
+        }
         let Some(cover) = self.cover else {
+            if let Some(sieve) = self.sieve {
+                let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;
+                if !sieve.passes(entry.key, types, self.made) {
+                    return Ok(Flow::Continue);
+                }
+            }
             return self.record(record);
         };
         let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;

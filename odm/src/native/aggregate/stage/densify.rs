@@ -8,6 +8,7 @@ use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
+use super::super::super::needs::Needs;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Unit, difference, sum};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
@@ -69,6 +70,12 @@ enum Place {
 }
 
 impl Densify {
+    /// Adds the paths at which it looks at documents.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) {
+        needs.add(&self.field.join("."));
+        self.partition.iter().for_each(|path| needs.add(&path.join(".")));
+    }
+
     pub(super) fn parse(value: &Value<'_>) -> Result<Densify> {
         let Value::Document(spec) = *value else {
             return Err(Fault::new(

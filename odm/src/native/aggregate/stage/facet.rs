@@ -3,6 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::needs::Needs;
 use super::super::pipeline::{MEMORY_LIMIT, OVER_MEMORY};
 use super::{Context, Pipeline, Place, Row, Rows, Scope, path, print, write};
 
@@ -61,6 +62,13 @@ impl Facet {
             facets.push((name.to_owned(), pipeline));
         }
         Ok(Facet { facets })
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.facets
+            .iter()
+            .all(|(_, pipeline)| pipeline.add_needs(0, needs))
     }
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {

@@ -4,11 +4,12 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Changes;
+use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::{Declared, Type};
 use super::window::Windows;
-use super::{Context, Rows, row_scope, write};
+use super::{Context, Rows, row_scope};
 
 /// What `$fill` is made of.
 #[derive(Clone, Debug)]
@@ -139,6 +140,12 @@ impl Fill {
         }
     }
 
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        let (mut windows, mut values) = (self.windows.iter(), self.values.iter());
+        windows.all(|windows| windows.add_needs(needs)) && values.all(|values| values.add_needs(needs))
+    }
+
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         if let Some(windows) = &mut self.windows {
             windows.fold(known)?;
@@ -163,8 +170,7 @@ impl Fill {
         Ok(match &self.values {
             Some(values) => Box::new(rows.map(move |row| {
                 let row = row?;
-                let document = values.apply(&row_scope(&row, context))?;
-                Ok(row.made(write(document)?))
+                Ok(row.made(values.write(&row_scope(&row, context))?))
             })),
             None => rows,
         })

@@ -9,6 +9,7 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::super::metadata::Wanted;
+use super::super::super::needs::Needs;
 use super::super::expression::Expression;
 use super::super::pipeline::Asked;
 use super::lookup::is_undefined;
@@ -32,6 +33,11 @@ impl GraphLookup {
     /// The path that it sets.
     pub(super) fn joined_path(&self) -> &[String] {
         &self.into
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.start.add_needs(needs)
     }
 
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<GraphLookup> {

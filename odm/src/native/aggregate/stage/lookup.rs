@@ -1,5 +1,7 @@
 //! `$lookup`, by equality, by a pipeline, or both.
 
+mod table;
+
 use std::borrow::Cow;
 
 use super::super::super::collation::Collation;
@@ -8,12 +10,16 @@ use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::is_index;
+use super::super::super::metadata::Wanted;
+use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
     Context, GeoNear, Pipeline, Place, Row, Rows, Stage, collection_name, parse_nested, path, print,
     row_scope, scope, write,
 };
+
+use self::table::Shelf;
 
 /// Joins documents of another collection into an array.
 #[derive(Clone, Debug)]
@@ -25,6 +31,8 @@ pub(crate) struct Lookup {
     pipeline: Option<Pipeline>,
     /// What is wrong with constants of the pipeline.
     fault: Option<Fault>,
+    /// Whether chance has a part in what the pipeline gives.
+    draws: bool,
     into: Vec<String>,
     /// It runs where a server has other means than for later stages.
     is_early: bool,
@@ -74,6 +82,14 @@ impl Lookup {
             && self.join.as_ref().is_some_and(by_names)
             && self.from.as_deref().is_some_and(|from| !is_view(from));
         self.is_early
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        if let Some(join) = &self.join {
+            needs.add(&join.local.join("."));
+        }
+        self.variables.iter().all(|(_, value)| value.add_needs(needs))
     }
 
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Lookup> {
@@ -173,6 +189,7 @@ impl Lookup {
         let pipeline = stages
             .map(|stages| parse_nested(&stages, &names, Place::Lookup))
             .transpose()?;
+        let draws = stages.as_ref().is_some_and(draws);
         let own = pipeline.as_ref().is_some_and(Pipeline::starts_with_documents);
         if from.is_none() && !own {
             return Err(parse_error("must specify 'from' field for a $lookup".to_owned()));
@@ -184,6 +201,7 @@ impl Lookup {
             pipeline,
             into,
             fault: None,
+            draws,
             is_early: false,
         })
     }
@@ -206,15 +224,16 @@ impl Lookup {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {
-        // Without a join and without variables every document gets the same result.
-        let same = self.join.is_none() && self.variables.is_empty();
+        // Without a join, without variables and without chance every document gets the same result.
+        let same = self.join.is_none() && self.variables.is_empty() && !self.draws;
         let mut known: Option<Vec<Owned>> = None;
+        let mut shelf = Shelf::default();
         Box::new(input.map(move |row| {
             let row = row?;
             let doc = Doc::Raw(&row);
             let results = match &known {
                 Some(results) => results.clone(),
-                None => self.results(&row, context)?,
+                None => self.results(&row, context, &mut shelf)?,
             };
             if same && known.is_none() {
                 known = Some(results.clone());
@@ -229,7 +248,25 @@ impl Lookup {
         }))
     }
 
-    fn results(&self, row: &Row, context: &Context<'_>) -> Result<Vec<Owned>> {
+    fn results(&self, row: &Row, context: &Context<'_>, shelf: &mut Shelf) -> Result<Vec<Owned>> {
+        if let (Some(from), Some(join), None) = (&self.from, &self.join, &self.pipeline) {
+            let values = join.values(Doc::Raw(row), self.is_early);
+            let found = shelf.find((from, &join.foreign), &values, context)?;
+            let rows: Rows<'_> = match found {
+                Some(rows) => Box::new(rows.into_iter().map(Ok)),
+                None => {
+                    let filter = join.filter(values, self.is_early);
+                    let asked = Asked {
+                        filter: Doc::Raw(&filter),
+                        behind: None,
+                        variables: &[],
+                        wanted: Wanted::default(),
+                    };
+                    context.source.find(from, asked)?.0
+                }
+            };
+            return self.bounded(rows);
+        }
         if let Some(pipeline) = &self.pipeline
             && let Some(stage) = pipeline.nested_geo_near()
         {
@@ -245,7 +282,7 @@ impl Lookup {
             .map(|pipeline| self.settled(pipeline, &inner))
             .transpose()?;
         let filter = match &self.join {
-            Some(join) => join.filter(Doc::Raw(row), self.is_early),
+            Some(join) => join.filter(join.values(Doc::Raw(row), self.is_early), self.is_early),
             None => Doc::empty().to_bytes(),
         };
         let (rows, first): (Rows<'_>, usize) = match (&self.from, &pipeline) {
@@ -340,8 +377,8 @@ impl Lookup {
 }
 
 impl Join {
-    /// The filter of the foreign documents: equal to the local value, or to an element of it.
-    fn filter(&self, doc: Doc<'_>, is_early: bool) -> Vec<u8> {
+    /// The values of which foreign documents must have one: the local one, or its elements.
+    fn values(&self, doc: Doc<'_>, is_early: bool) -> Vec<Owned> {
         let mut wanted = Vec::new();
         path::each(Value::Document(doc), &self.local, !is_early, &mut |value| {
             wanted.push(Owned::from(value))
@@ -349,6 +386,11 @@ impl Join {
         if wanted.is_empty() {
             wanted.push(Owned::Null);
         }
+        wanted
+    }
+
+    /// The filter of the foreign documents that have one of the values.
+    fn filter(&self, wanted: Vec<Owned>, is_early: bool) -> Vec<u8> {
         match is_early {
             true => joined_early(&self.foreign, wanted),
             false => equal_to_any(&self.foreign, wanted),
@@ -420,4 +462,34 @@ fn equal_to_any(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
         }
     };
     Doc::Fields(&filter).to_bytes()
+}
+
+/// Whether chance has a part in what these stages give: in one of them, not in pipelines within them.
+fn draws(stages: &Value<'_>) -> bool {
+    fn has_chance(value: &Value<'_>) -> bool {
+        let (Value::Document(doc) | Value::Array(doc)) = *value else {
+            return false;
+        };
+        doc.elements().any(|element| {
+            matches!(element.name_str(), "$rand" | "$sampleRate") || has_chance(&element.value())
+        })
+    }
+    let Value::Array(stages) = *stages else {
+        return false;
+    };
+    stages.elements().any(|stage| {
+        let Value::Document(stage) = stage.value() else {
+            return false;
+        };
+        stage.elements().any(|element| match element.name_str() {
+            "$sample" => true,
+            "$facet" | "$unionWith" => false,
+            // Of a join what is handed to its pipeline, not that itself.
+            "$lookup" => match element.value() {
+                Value::Document(join) => join.get("let").is_some_and(|bound| has_chance(&bound)),
+                _ => false,
+            },
+            _ => has_chance(&element.value()),
+        })
+    })
 }

@@ -51,6 +51,12 @@ impl UnionWith {
                 ("pipeline", value @ Value::Array(_)) => {
                     pipeline = Some(parse_nested(&value, variables, Place::Union)?);
                 }
+                ("pipeline", Value::Null | Value::Undefined) => {
+                    return Err(Fault::new(
+                        10065,
+                        "invalid parameter: expected an object (pipeline)",
+                    ));
+                }
                 ("pipeline", other) => {
                     return Err(Fault::new(
                         code::TYPE_MISMATCH,

@@ -13,13 +13,14 @@ pub(crate) use self::function::WINDOW_FUNCTIONS;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::needs::Needs;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Expression, Scope};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
 use super::declared::{Declared, Type};
 use super::sort::Sort;
-use super::{Context, Row, Rows, path, row_scope, scope, write};
+use super::{Context, Row, Rows, path, row_scope, scope};
 
 use self::function::Function;
 
@@ -141,6 +142,16 @@ impl Windows {
         })
     }
 
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        let mut parts = self.partition.iter();
+        let mut orders = self.order.iter();
+        let mut functions = self.functions.iter();
+        parts.all(|partition| partition.add_needs(needs))
+            && orders.all(|order| order.spec.add_needs(needs))
+            && functions.all(|function| function.add_needs(needs))
+    }
+
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         if let Some(partition) = &mut self.partition {
             partition.fold(known)?;
@@ -246,18 +257,24 @@ impl Windows {
             columns.push((variable(index), function.column(&partition)?.into_iter()));
         }
         let mut results = Vec::with_capacity(rows.len());
+        let names = columns.iter().map(|(name, _)| (name.clone(), None));
+        let mut variables: Vec<(String, Option<Owned>)> = names.collect();
         for Member { row, .. } in rows {
-            let mut scope = Scope {
+            for ((_, value), (_, column)) in variables.iter_mut().zip(&mut columns) {
+                *value = column.next().flatten();
+            }
+            let Some(output) = &self.output else {
+                results.push(row);
+                continue;
+            };
+            let scope = Scope {
+                variables: std::mem::take(&mut variables),
                 collation: context.collation.clone(),
                 ..Scope::new(Doc::Raw(&row), context.now)
             };
-            for (name, column) in &mut columns {
-                scope.variables.push((name.clone(), column.next().flatten()));
-            }
-            results.push(match &self.output {
-                Some(output) => row.made(write(Owned::Document(output.apply(&scope)?))?),
-                None => row,
-            });
+            let document = output.write(&scope)?;
+            variables = scope.variables;
+            results.push(row.made(document));
         }
         Ok(results)
     }

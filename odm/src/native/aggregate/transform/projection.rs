@@ -1,12 +1,14 @@
 //! The projections of aggregation: inclusion, exclusion and added fields, as one tree of names.
 
 mod read;
+mod write;
 
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
 use super::super::super::matcher::Changes;
 use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope};
+use super::written;
 
 /// A parsed `$project`, `$addFields` or `$unset`.
 #[derive(Clone, Debug)]
@@ -85,6 +87,11 @@ impl Projection {
         self.is_inclusive() && self.root.add_needs("", needs)
     }
 
+    /// Adds the paths at which it looks to compute fields; `false` where these are not all.
+    pub(crate) fn add_computed_needs(&self, needs: &mut Needs) -> bool {
+        self.root.add_computed_needs(None, needs)
+    }
+
     /// What it does to the paths of a document.
     pub(crate) fn changes(&self) -> Changes {
         // A field that is set in what is there already is set in the elements of arrays, and nowhere in an empty one.
@@ -112,6 +119,17 @@ impl Projection {
             self.root.set_early();
         }
         Ok(())
+    }
+
+    /// The bytes of the projected root document.
+    ///
+    /// # Errors
+    /// What is wrong with values, and a result that nests too deep.
+    pub(crate) fn write(&self, scope: &Scope<'_>) -> Result<Vec<u8>> {
+        match scope.root {
+            Doc::Raw(document) if self.root.computes_here() => self.root.write(document, self.mode, scope),
+            _ => written(Owned::Document(self.apply(scope)?)),
+        }
     }
 
     /// The fields of the projected root document.
@@ -185,6 +203,18 @@ impl Branch {
                 }
                 Entry::Inner(inner) => inner.add_needs(&path, needs),
             }
+        })
+    }
+
+    /// The same of what is computed inside of a field, whose shape tells how often.
+    fn add_computed_needs(&self, outer: Option<&str>, needs: &mut Needs) -> bool {
+        self.entries.iter().all(|(name, entry)| match entry {
+            Entry::Named => true,
+            Entry::Computed(expression) => {
+                outer.into_iter().for_each(|outer| needs.add(outer));
+                expression.add_needs(needs)
+            }
+            Entry::Inner(inner) => inner.add_computed_needs(outer.or(Some(name)), needs),
         })
     }
 

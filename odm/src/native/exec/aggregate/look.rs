@@ -109,14 +109,17 @@ impl Look<'_> {
             Value::Document(spec) => spec,
             _ => return wrong(code::FAILED_TO_PARSE),
         };
-        let mut names = spec.elements();
-        if names.any(|element| !matches!(element.name_str(), "coll" | "pipeline")) {
-            return wrong(40_415);
+        for element in spec.elements() {
+            match (element.name_str(), element.value()) {
+                ("coll", Value::String(_)) | ("pipeline", Value::Array(_)) => {}
+                ("pipeline", Value::Null | Value::Undefined) => return wrong(10_065),
+                ("coll" | "pipeline", _) => return wrong(code::TYPE_MISMATCH),
+                _ => return wrong(40_415),
+            }
         }
         let pipeline = spec.get("pipeline");
         match spec.get("coll") {
-            Some(Value::String(_)) => {}
-            Some(_) => return wrong(code::TYPE_MISMATCH),
+            Some(_) => {}
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
             None => return wrong(code::FAILED_TO_PARSE),
         }

@@ -6,6 +6,7 @@ use super::super::super::aggregate::pipeline::{
     self as aggregate, Asked, Memory, NOT_OPTIMIZED, Pipeline, Rows, Source,
 };
 use super::super::super::aggregate::{GeoNear, Row};
+use super::super::super::catalog::IndexEntry;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::Matcher;
@@ -36,6 +37,20 @@ impl Source for Collections<'_> {
     ) -> Result<Vec<Row>> {
         self.by_distance(collection, stage, variables, wanted)
             .map_err(|fault| fault.while_running(aggregate::IN_RUN))
+    }
+
+    fn is_scanned(&self, collection: &str, path: &str) -> bool {
+        let catalog = self.read.catalog();
+        let found = catalog.collection(&self.setting.database, collection);
+        found.is_some_and(|found| {
+            let is_plain = found.rules.view.is_none() && found.rules.series.is_none();
+            let leads = |entry: &IndexEntry| {
+                let definition = &entry.definition;
+                let first = definition.keys.first();
+                definition.wildcard.is_some() || first.is_some_and(|key| key.path == path)
+            };
+            is_plain && !found.indexes.iter().any(leads)
+        })
     }
 
     fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)> {

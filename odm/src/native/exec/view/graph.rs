@@ -49,19 +49,7 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
         }
     }
     let mut readers = Readers::without(catalog, ns);
-    if let Some(above) = readers
-        .readers(&ns.collection)
-        .iter()
-        .find(|view| view.rules.collation != own)
-    {
-        return Err(Fault::new(
-            code::OPTION_NOT_SUPPORTED_ON_VIEW,
-            format!(
-                "View {ns} has a collation that does not match the collation of view {}",
-                above.namespace()
-            ),
-        ));
-    }
+    readers.refuse_other(ns, &own)?;
     let mut height = 0;
     for name in &under {
         height = height.max(climb.height(name)?);
@@ -73,6 +61,14 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
         165,
         format!("View depth limit exceeded; maximum depth is {MAX_DEPTH}"),
     ))
+}
+
+/// Refuses a time series of whose name there are views that compare strings by other rules.
+///
+/// # Errors
+/// Code 167.
+pub(crate) fn refuse_other_above(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) -> Result<()> {
+    Readers::without(catalog, ns).refuse_other(ns, &Collation::of_options(options)?)
 }
 
 /// The search for a view among what it stands on.
@@ -142,6 +138,21 @@ impl Readers {
 
     fn readers(&self, name: &str) -> &[Arc<Collection>] {
         self.of.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Refuses what its readers compare by other rules.
+    fn refuse_other(&self, ns: &Namespace, own: &Collation) -> Result<()> {
+        let mut readers = self.readers(&ns.collection).iter();
+        match readers.find(|view| view.rules.collation != *own) {
+            None => Ok(()),
+            Some(above) => Err(Fault::new(
+                code::OPTION_NOT_SUPPORTED_ON_VIEW,
+                format!(
+                    "View {ns} has a collation that does not match the collation of view {}",
+                    above.namespace()
+                ),
+            )),
+        }
     }
 
     /// How many views stand on each other above this name.

@@ -4,6 +4,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
+use super::super::super::super::needs::Needs;
 use super::super::super::expression::{Expression, Scope};
 use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
@@ -82,6 +83,11 @@ impl BucketAuto {
                 Order::Seen,
             ),
         })
+    }
+
+    /// Adds the paths at which it looks at documents; `false` where these are not all.
+    pub(in super::super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        self.value.add_needs(needs) && self.group.add_needs(needs)
     }
 
     pub(in super::super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {

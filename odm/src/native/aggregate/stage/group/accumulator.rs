@@ -317,7 +317,7 @@ impl Accumulator {
     }
 
     /// Adds the paths at which it looks at documents; `false` where these are not all.
-    pub(super) fn add_needs(&self, needs: &mut Needs) -> bool {
+    pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
         let by_order = match &self.operator {
             Operator::Ranked { order, .. } => order.add_needs(needs),
             _ => true,

@@ -4,6 +4,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
+use super::super::super::super::needs::Needs;
 use super::super::super::expression::{Expression, Scope};
 use super::super::super::print;
 use super::super::group::Accumulator;
@@ -70,6 +71,23 @@ pub(super) fn wrong(message: impl Into<String>) -> Fault {
 }
 
 impl Function {
+    /// Adds the paths at which it looks at documents, those of their order aside; `false` where these are not all.
+    pub(super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        match self {
+            Function::Rank(_) => true,
+            Function::Accumulate { accumulator, .. } => accumulator.add_needs(needs),
+            Function::Shift { output: input, .. }
+            | Function::MovingAverage(MovingAverage { input, .. })
+            | Function::Rate(Rate { input, .. })
+            | Function::Covariance(Covariance { input, .. })
+            | Function::LinearFill(input)
+            | Function::Carry(input)
+            | Function::Edge { input, .. }
+            | Function::Deviation(Deviation { input, .. })
+            | Function::Total(Total { input, .. }) => input.add_needs(needs),
+        }
+    }
+
     /// Parses `{$function: argument, window: bounds}`.
     pub(super) fn parse(
         field: &str,

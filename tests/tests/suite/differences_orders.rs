@@ -1,0 +1,96 @@
+//! Of several faults of a command, the one that is told: the server reads fields one by one.
+
+use odm::Db;
+use odm::bson::{Document, bson, doc};
+use odm_tests::command::{code, insert, run};
+
+crate::on_every_backend! {
+    statements_are_read_field_by_field,
+    a_find_and_modify_is_read_field_by_field,
+    the_fields_of_a_union_are_read_one_by_one,
+    an_index_is_looked_for_by_its_name_first,
+    a_limit_of_null_limits_nothing,
+}
+
+async fn statements_are_read_field_by_field(db: &Db) {
+    let updates: [(Document, i32); 12] = [
+        (doc! { "u": "x" }, 9),
+        (doc! { "u": null, "q": 5 }, 9),
+        (doc! { "q": 5, "u": "x" }, 14),
+        (doc! { "u": "x", "unknown": 1 }, 9),
+        (doc! { "unknown": 1, "u": "x" }, 40_415),
+        (doc! { "u": ["x"] }, 14),
+        (doc! { "u": [{ "$set": 5 }], "q": 5 }, 14),
+        (doc! { "u": "x", "hint": 5 }, 9),
+        (doc! { "q": {}, "u": "x", "multi": "x" }, 9),
+        (doc! { "arrayFilters": [5], "u": "x" }, 14),
+        (doc! { "u": "x", "arrayFilters": [5] }, 9),
+        (doc! { "u": {} }, 40_414),
+    ];
+    for (update, expected) in updates {
+        let command = doc! { "update": "c", "updates": [update.clone()] };
+        assert_eq!(code(db, command).await, expected, "{update}");
+    }
+    let deletes: [(Document, i32); 6] = [
+        (doc! { "limit": 3, "q": 5 }, 9),
+        (doc! { "q": 5, "limit": 3 }, 14),
+        (doc! { "limit": 3 }, 9),
+        (doc! { "limit": 3, "unknown": 1 }, 9),
+        (doc! { "limit": 3, "hint": 5 }, 9),
+        (doc! { "limit": "x" }, 40_414),
+    ];
+    for (delete, expected) in deletes {
+        let command = doc! { "delete": "c", "deletes": [delete.clone()] };
+        assert_eq!(code(db, command).await, expected, "{delete}");
+    }
+}
+
+async fn a_find_and_modify_is_read_field_by_field(db: &Db) {
+    for (fields, expected) in [
+        (doc! { "update": "x", "query": 5 }, 9),
+        (doc! { "query": 5, "update": "x" }, 14),
+        (doc! { "update": null, "query": 5 }, 9),
+        (doc! { "update": "x", "unknown": 1 }, 9),
+        (doc! { "unknown": 1, "update": "x" }, 40_415),
+    ] {
+        let mut command = doc! { "findAndModify": "c" };
+        command.extend(fields.clone());
+        assert_eq!(code(db, command).await, expected, "{fields}");
+    }
+}
+
+async fn the_fields_of_a_union_are_read_one_by_one(db: &Db) {
+    for (union, expected) in [
+        (doc! { "coll": "d", "pipeline": null }, 10_065),
+        (doc! { "pipeline": null }, 10_065),
+        (doc! { "pipeline": null, "coll": 5 }, 10_065),
+        (doc! { "pipeline": null, "unknown": 5 }, 10_065),
+        (doc! { "coll": 5, "pipeline": null }, 14),
+        (doc! { "unknown": 5, "pipeline": null }, 40_415),
+        (doc! { "coll": "d", "pipeline": 5 }, 14),
+    ] {
+        for stage in [
+            doc! { "$unionWith": union.clone() },
+            doc! { "$facet": { "x": [{ "$unionWith": union.clone() }] } },
+        ] {
+            let command = doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} };
+            assert_eq!(code(db, command).await, expected, "{union}");
+        }
+    }
+}
+
+async fn an_index_is_looked_for_by_its_name_first(db: &Db) {
+    let index = |keys: Document, name: &str| doc! { "createIndexes": "c", "indexes": [{ "key": keys, "name": name }] };
+    run(db, index(doc! { "a": 1 }, "by_a")).await;
+    run(db, index(doc! { "b": 1 }, "by_b")).await;
+    assert_eq!(code(db, index(doc! { "a": 1 }, "by_b")).await, 86);
+    assert_eq!(code(db, index(doc! { "b": 1 }, "by_a")).await, 86);
+    assert_eq!(code(db, index(doc! { "a": 1 }, "by_c")).await, 85);
+    run(db, index(doc! { "a": 1 }, "by_a")).await;
+}
+
+async fn a_limit_of_null_limits_nothing(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }, doc! { "_id": 2 }]).await;
+    let delete = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": null }] };
+    assert_eq!(run(db, delete).await.get("n"), Some(&bson!(2)));
+}
