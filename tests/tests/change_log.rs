@@ -128,7 +128,11 @@ async fn a_log_can_be_done_without() {
     // The log that begins now is another one.
     let db = Db::open(&url).await.unwrap();
     let error = db.watch().resume_after(&token).await.unwrap_err();
-    assert_eq!(error.code(), Some(280), "{error}");
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::InvalidArgument, Some(280)),
+        "{error}"
+    );
     let mut changes = db.watch().await.unwrap();
     db.raw_collection("c").insert(doc! {"_id": 3}).await.unwrap();
     let change = changes.try_next().await.unwrap().unwrap();

@@ -23,6 +23,7 @@ mod plan_cache;
 mod query;
 mod reply;
 mod server;
+mod session;
 mod shape;
 mod transaction;
 mod validate;
@@ -111,12 +112,12 @@ struct Call<'a> {
     now: Now,
 }
 
-/// Parses a command, which has passed the gate; with what its write concern does to the reply.
+/// Parses a command, which has passed the gate; with what its write concern asks for.
 ///
 /// # Errors
 /// 59 for a command that does not exist, 40415 for a field that it does not have, 14 for a field of the wrong
 /// type, 73 for a name that is none, and what the command's own parts complain about.
-pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Option<Concern>)> {
+pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Concern)> {
     let Some(first) = doc.elements().next() else {
         return Err(Fault::new(code::COMMAND_NOT_FOUND, "no such command: ''"));
     };

@@ -13,6 +13,7 @@ pub(crate) mod raw;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod size;
+pub(crate) mod splice;
 pub(crate) mod validate;
 pub(crate) mod value;
 

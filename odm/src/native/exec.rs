@@ -32,6 +32,7 @@ pub(crate) mod statement;
 pub(crate) mod statistics;
 pub(crate) mod tail;
 pub(crate) mod tally;
+mod temporary;
 mod trial;
 pub(crate) mod update;
 mod validate;

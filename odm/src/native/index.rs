@@ -153,6 +153,14 @@ impl IndexDefinition {
         self
     }
 
+    /// The same without these options where they are false, in what is listed and stored.
+    pub(crate) fn without_false(mut self, names: &[&str]) -> IndexDefinition {
+        let mut fields = fields_of(Doc::Raw(&self.spec));
+        fields.retain(|(own, value)| !(names.contains(&own.as_str()) && matches!(value, Owned::Bool(false))));
+        self.spec = Doc::Fields(&fields).to_bytes();
+        self
+    }
+
     /// Reads a specification that a catalog has, perhaps from a version that refused less.
     ///
     /// # Errors
@@ -546,8 +554,9 @@ fn paths_of(keys: &[IndexField]) -> Vec<extract::Path> {
 }
 
 /// What [`IndexDefinition::depends_on`] goes by.
-fn roots_of(paths: &[extract::Path], partial: Option<&Matcher>) -> Option<Vec<String>> {
-    let mut roots: Vec<String> = paths.iter().map(|path| path.first().to_owned()).collect();
+fn roots_of(paths: &[extract::Path], texts: Vec<String>, partial: Option<&Matcher>) -> Option<Vec<String>> {
+    let mut roots = texts;
+    roots.extend(paths.iter().map(|path| path.first().to_owned()));
     if let Some(partial) = partial {
         partial.root().add_roots(&mut roots).then_some(())?;
     }

@@ -26,6 +26,7 @@ pub(crate) use self::cover::{Cover, Leap, Made};
 pub(crate) use self::edges::Edges;
 pub(crate) use self::hint::{check_hint, check_natural};
 pub(crate) use self::merge::Stream;
+pub(crate) use self::sieve::Sieve;
 pub(crate) use self::tail::{Spot, Tail};
 pub(crate) use self::text::{required as text_required, with_hint as text_with_hint};
 pub(crate) use self::trial::Trial;
@@ -43,6 +44,7 @@ pub(crate) mod interval;
 mod merge;
 mod narrow;
 mod near;
+mod sieve;
 mod tail;
 mod text;
 mod trial;
@@ -114,6 +116,8 @@ pub(crate) struct Plan {
     pub(crate) asked: Option<Arc<Matcher>>,
     /// What makes documents of keys, where these have all that is asked for.
     pub(crate) cover: Option<Arc<Cover>>,
+    /// What is asked of keys before documents are read, if anything.
+    pub(crate) sieve: Option<Arc<Sieve>>,
     /// How its scan passes over documents of the same value, where one of each is enough.
     pub(crate) leap: Option<Arc<Leap>>,
 }
@@ -185,11 +189,11 @@ pub(crate) struct KeyRange {
 pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
     let choice = found(request)?;
     Ok(Choice {
-        plan: choice.plan.covering(&request),
+        plan: choice.plan.covering(&request).sieving(&request),
         beaten: choice
             .beaten
             .into_iter()
-            .map(|plan| plan.covering(&request))
+            .map(|plan| plan.covering(&request).sieving(&request))
             .collect(),
     })
 }
@@ -408,6 +412,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            sieve: None,
             leap: None,
         }
     }
@@ -429,6 +434,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            sieve: None,
             leap: None,
         }
     }

@@ -1,5 +1,6 @@
 //! The engine behind the seam: operations become requests, faults become errors.
 
+mod concern;
 mod cursor;
 mod expiry;
 mod footprint;
@@ -11,6 +12,7 @@ mod snapshot;
 mod transaction;
 mod watch;
 
+use std::any::Any;
 use std::fmt;
 use std::future::poll_fn;
 use std::path::Path;
@@ -41,19 +43,24 @@ use super::storage::Write;
 use super::storage::file::FILE_NAME;
 use super::update::Now;
 use crate::backend::{
-    Backend, Capabilities, Footprint, Operation, Response, Transaction, TransactionOptions,
+    Backend, Capabilities, Concerns, Footprint, Operation, Response, Session, Transaction,
+    TransactionOptions, WriteConcern,
 };
 use crate::clock::Sleep;
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The engine behind the seam.
+#[derive(Clone)]
 struct NativeBackend {
     engine: Arc<Engine>,
     cursors: Arc<Cursors>,
     name: &'static str,
     lifetimes: Arc<Lifetimes>,
-    _expiry: expiry::Running,
+    /// Every write is on the disk before it is acknowledged.
+    journaled: bool,
+    /// The last of the fields: its end is waited for when the engine is to be closed.
+    _expiry: Arc<expiry::Running>,
 }
 
 /// How an engine is opened, as far as both places have it.
@@ -68,6 +75,8 @@ pub(crate) struct Opening {
     /// Whether nothing is to be written.
     pub(crate) read_only: bool,
     pub(crate) changes: db::ChangeLog,
+    /// Is told of what fails where nobody waits for it.
+    pub(crate) warn: fn(&Error),
 }
 
 impl fmt::Debug for NativeBackend {
@@ -78,7 +87,7 @@ impl fmt::Debug for NativeBackend {
 
 /// Opens an empty database in memory.
 pub(crate) fn open_memory(opening: Opening) -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None, opening)
+    open(Location::Memory, "memory", Durability::None, opening).map(shared)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -101,7 +110,11 @@ pub(crate) fn open_directory(
         true => Location::Reading(path.to_owned()),
         false => Location::Directory(path.to_owned()),
     };
-    open(location, "native", durability, opening)
+    open(location, "native", durability, opening).map(shared)
+}
+
+fn shared(backend: NativeBackend) -> Arc<dyn Backend> {
+    Arc::new(backend)
 }
 
 fn open(
@@ -109,7 +122,7 @@ fn open(
     name: &'static str,
     durability: Durability,
     opening: Opening,
-) -> Result<Arc<dyn Backend>> {
+) -> Result<NativeBackend> {
     let changes = ChangeWindow {
         enabled: !opening.changes.is_off(),
         bytes: opening.changes.kept_bytes(),
@@ -124,15 +137,17 @@ fn open(
         },
     )
     .map_err(|fault| translate(fault, name))?;
-    let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine, opening.expiry);
-    Ok(Arc::new(NativeBackend {
-        engine,
-        cursors: Arc::default(),
+    let cursors = Arc::default();
+    let expiry = (opening.expiry, opening.warn, name);
+    let _expiry = Arc::new(expiry::start(&engine, &cursors, expiry));
+    Ok(NativeBackend {
+        engine: Arc::new(engine),
+        cursors,
         name,
         lifetimes: Lifetimes::new(opening.transaction_lifetime),
+        journaled: false,
         _expiry,
-    }))
+    })
 }
 
 impl Backend for NativeBackend {
@@ -170,9 +185,37 @@ impl Backend for NativeBackend {
         })
     }
 
-    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+    fn connection(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.cursors.clone())
+    }
+
+    fn concerns(&self) -> Concerns {
+        let journaled = || WriteConcern::majority().journal(true);
+        Concerns {
+            write_concern: self.journaled.then(journaled),
+            ..Concerns::default()
+        }
+    }
+
+    fn concerned(&self, concerns: Concerns) -> Result<Option<Arc<dyn Backend>>> {
+        let Some(concern) = concerns.write_concern else {
+            return Ok(None);
+        };
+        concern::check(concern, self.name, "handles").map_err(|fault| translate(fault, self.name))?;
+        let concerned = self.acknowledging(concern.wants_journal());
+        Ok(concerned.map(|concerned| Arc::new(concerned) as Arc<dyn Backend>))
+    }
+
+    fn session(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Session>>>> {
+        // One member, whose writes are seen by every read behind them.
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn snapshot<'a>(&'a self, _database: &'a str) -> BoxFuture<'a, Result<Option<Arc<dyn Backend>>>> {
         let view = self.engine.view().map_err(|fault| translate(fault, self.name));
-        let snapshot = view.map(|view| Some(Arc::new(Snapshot::new(view, self.name)) as Arc<dyn Backend>));
+        let snapshot = view.map(|view| {
+            Some(Arc::new(Snapshot::new(view, self.cursors.clone(), self.name)) as Arc<dyn Backend>)
+        });
         Box::pin(std::future::ready(snapshot))
     }
 
@@ -228,16 +271,31 @@ impl NativeBackend {
                 run.map_err(locate)
             }),
             Request::Command(job, concern) => Box::pin(async move {
-                let reply = self.command(job, limit).await;
-                let reply = reply.and_then(|reply| {
-                    replied(match concern {
-                        Some(concern) => concern.apply(&reply),
-                        None => reply,
-                    })
-                });
+                let reply = match self.as_asked(concern.journaled) {
+                    None => self.command(job, limit).await,
+                    Some(own) => own.command(job, limit).await,
+                };
+                let reply = reply.and_then(|reply| replied(concern.apply(reply)));
                 reply.map_err(locate)
             }),
         }
+    }
+
+    /// The same, whose writes are acknowledged when they are on the disk, or as the database was opened; none where they
+    /// are already.
+    fn acknowledging(&self, journaled: Option<bool>) -> Option<NativeBackend> {
+        let journaled = journaled.filter(|journaled| *journaled != self.journaled)?;
+        Some(NativeBackend {
+            engine: Arc::new(self.engine.acknowledging(journaled)),
+            journaled,
+            ..self.clone()
+        })
+    }
+
+    /// The same as the concern of a command asks. In memory there is no journal to wait for, as in a server's engine of
+    /// that name.
+    fn as_asked(&self, journaled: Option<bool>) -> Option<NativeBackend> {
+        self.acknowledging(journaled.filter(|_| concern::has_journal(self.name)))
     }
 
     fn find(&self, find: FindRequest) -> Outcomes<Response> {
@@ -399,6 +457,7 @@ fn capabilities(name: &'static str) -> Capabilities {
         persistent: name == "native",
         maintenance: true,
         compaction: name == "native",
+        lasting_snapshots: true,
         ..Capabilities::minimal()
     }
 }

@@ -8,6 +8,7 @@ crate::on_every_backend! {
     names_that_are_swapped_become_what_is_declared,
     an_index_that_breaks_leaves_what_there_was,
     a_changed_unique_index_is_built_with_a_guard,
+    a_collation_that_says_less_is_another_one,
     what_an_interrupted_run_left_is_taken_up,
     expiry_and_hiding_are_changed_in_place,
     a_text_index_that_cannot_be_built_is_restored,
@@ -163,6 +164,36 @@ async fn a_changed_unique_index_is_built_with_a_guard(db: &Db) {
         (error.kind(), error.index()),
         (ErrorKind::DuplicateKey, Some("slug_1"))
     );
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(collection = "pages")]
+struct TellingCases {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(index(unique, collation = doc! {"locale": "en"}))]
+    slug: String,
+}
+
+async fn a_collation_that_says_less_is_another_one(db: &Db) {
+    let ignoring = db.collection::<Page>();
+    ignoring.create_indexes().await.unwrap();
+    assert!(ignoring.index_drift().await.unwrap().is_empty());
+    // Strength 3 is what a server has unless it is told otherwise.
+    let telling = db.collection::<TellingCases>();
+    let drift = telling.index_drift().await.unwrap();
+    assert_eq!(drift.changed.len(), 1, "{drift}");
+    assert_eq!(drift.changed[0].differences, ["collation"]);
+    let done = telling.sync_indexes().rebuild_changed(true).await.unwrap();
+    assert_eq!(done.rebuilt, ["slug_1"]);
+    assert!(telling.index_drift().await.unwrap().is_empty());
+    for (id, slug) in ["ann", "Ann"].into_iter().enumerate() {
+        let page = TellingCases {
+            id: id as i32,
+            slug: slug.into(),
+        };
+        telling.insert(page).await.unwrap();
+    }
 }
 
 async fn what_an_interrupted_run_left_is_taken_up(db: &Db) {

@@ -9,6 +9,7 @@ crate::on_every_backend! {
     arrays_inside_of_elements_part_the_bounds,
     fields_beside_an_array_keep_their_bounds,
     nested_arrays_are_told_apart,
+    comparisons_with_arrays_are_bounded,
     the_paths_of_arrays_are_shown,
     what_is_in_the_bounds_is_what_matches,
     elements_without_the_fields_have_no_key_in_a_sparse_index,
@@ -166,6 +167,44 @@ async fn nested_arrays_are_told_apart(db: &Db) {
     )
     .await;
     assert_eq!(ids(&batch(&found)), (10..62).collect::<Vec<i32>>());
+}
+
+/// They read the index, and so find documents in its order; of an update the first one is what counts.
+async fn comparisons_with_arrays_are_bounded(db: &Db) {
+    insert(
+        db,
+        "c",
+        vec![
+            doc! { "_id": 1, "l": [{}] },
+            doc! { "_id": 2, "l": ["a"] },
+            doc! { "_id": 3, "l": [5, 1] },
+            doc! { "_id": 4, "l": [] },
+            doc! { "_id": 5, "l": 7 },
+            doc! { "_id": 6, "l": [2, [9]] },
+        ],
+    )
+    .await;
+    index(db, "c", doc! { "l": 1 }).await;
+    let array = |items: Vec<Bson>| Bson::Array(items);
+    for (operator, operand, expected) in [
+        ("$gt", array(vec![]), vec![3, 6, 2, 1]),
+        ("$gte", array(vec![]), vec![4, 3, 6, 2, 1]),
+        ("$gt", array(vec![3.into()]), vec![3, 2, 1, 6]),
+        ("$gte", array(vec!["a".into()]), vec![2, 1]),
+        ("$lt", array(vec![3.into()]), vec![4, 6]),
+        ("$lte", array(vec![5.into(), 1.into()]), vec![4, 3, 6]),
+        ("$lt", array(vec![]), vec![]),
+    ] {
+        let filter = doc! { "l": { operator: operand.clone() } };
+        let found = run(db, doc! { "find": "c", "filter": filter.clone() }).await;
+        assert_eq!(ids(&batch(&found)), expected, "{filter}");
+        let reply = run(db, doc! { "explain": { "find": "c", "filter": filter.clone() } }).await;
+        let planner = reply.get_document("queryPlanner").unwrap();
+        assert!(
+            scan(planner.get_document("winningPlan").unwrap()).is_some(),
+            "{filter}"
+        );
+    }
 }
 
 async fn the_paths_of_arrays_are_shown(db: &Db) {

@@ -1,5 +1,6 @@
 //! Inserting, replacing, saving, deleting, and what comes back.
 
+use bson::doc;
 use odm::{Db, ErrorKind};
 
 use super::models::{Account, Item};
@@ -219,6 +220,27 @@ async fn a_bulk_write_runs_in_order_and_counts_each_kind(db: &Db) {
         Some((11, 1))
     );
     assert_eq!(items.count(|_| odm::Filter::all()).await.unwrap(), 3);
+
+    // By `_id`, what is not there stays away.
+    let result = items
+        .bulk_write()
+        .replace(Item::new("a", 20))
+        .replace(Item::new("z", 1))
+        .delete("c")
+        .delete("y".to_owned())
+        .await
+        .unwrap();
+    assert_eq!((result.matched, result.modified, result.deleted), (1, 1, 1));
+    assert_eq!(result.upserted_ids, []);
+    let left = items.find_all().sort(|i| i.id.asc()).await.unwrap();
+    assert_eq!(left, [Item::new("a", 20), Item::new("d", 4)]);
+    let raw = db.raw_collection(items.name());
+    let batch = raw.bulk_write().replace(doc! { "_id": "d", "n": 1 }).delete("a");
+    assert_eq!(batch.await.unwrap().modified, 1);
+    assert_eq!(raw.find_all().await.unwrap(), [doc! { "_id": "d", "n": 1 }]);
+    let error = raw.bulk_write().replace(doc! { "n": 1 }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains("no `_id`"), "{error}");
 }
 
 async fn a_bulk_write_names_every_statement_that_failed(db: &Db) {

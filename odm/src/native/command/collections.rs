@@ -376,6 +376,18 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
 
 /// `database.collection`, taken apart; `which` of the two names it is.
 pub(super) fn whole_name(name: &str, which: &str) -> Result<Namespace> {
+    let namespace = readable_name(name, which)?;
+    namespace.check_writable().map_err(|fault| {
+        Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!("error with {which} namespace: {}", fault.message()),
+        )
+    })?;
+    Ok(namespace)
+}
+
+/// The same, of what is only read.
+pub(super) fn readable_name(name: &str, which: &str) -> Result<Namespace> {
     let bad = || {
         let text = match which {
             "target" => format!("Invalid target namespace: {name}"),
@@ -409,9 +421,6 @@ pub(super) fn whole_name(name: &str, which: &str) -> Result<Namespace> {
     if namespace.check().is_err() {
         return Err(refused(format!("Invalid collection name: {collection}")));
     }
-    namespace
-        .check_writable()
-        .map_err(|fault| refused(fault.message().to_owned()))?;
     Ok(namespace)
 }
 

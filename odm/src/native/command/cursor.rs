@@ -214,8 +214,8 @@ impl Cursors {
 
     fn keep(&self, ns: String, rows: Rows, view: Option<Arc<View>>) -> i64 {
         let used = Instant::now();
+        self.close_idle(used);
         let mut open = self.open();
-        open.retain(|_, waiting| used.duration_since(waiting.used) < IDLE);
         if open.len() >= MOST
             && let Some(oldest) = open
                 .iter()
@@ -232,6 +232,17 @@ impl Cursors {
         };
         open.insert(id, Waiting { ns, rows, view, used });
         id
+    }
+
+    /// Closes the cursors that have not been used for long: each keeps a state of the database from being given up.
+    pub(crate) fn close_idle(&self, now: Instant) {
+        let is_idle = |waiting: &mut Waiting| now.saturating_duration_since(waiting.used) >= IDLE;
+        let idle: Vec<_> = {
+            let mut open = self.open();
+            open.extract_if(|_, waiting| is_idle(waiting)).collect()
+        };
+        // Giving a state up may take the store a while: not under the lock.
+        drop(idle);
     }
 
     /// The next batch of an open cursor.

@@ -18,9 +18,9 @@ pub(super) static FIND_AND_MODIFY: Shape = Shape {
         ("sort", Type::Object),
         ("hint", Type::Any),
         ("collation", Type::Object),
-        ("arrayFilters", Type::Array),
+        ("arrayFilters", Type::Documents),
         ("remove", Type::Boolish),
-        ("update", Type::Any),
+        ("update", Type::Change),
         ("upsert", Type::Boolish),
         ("new", Type::Boolish),
         ("let", Type::Object),
@@ -37,10 +37,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     refuse_encryption(&fields)?;
     let namespace = call.namespace()?;
     let (remove, upsert, return_new) = (fields.flag("remove"), fields.flag("upsert"), fields.flag("new"));
-    let change = match fields.get("update") {
-        None => None,
-        Some(value) => Some(Change::of(&value)?),
-    };
+    let change = fields.get("update").map(|value| Change::of(&value));
     let refuse = |why: &'static str| Err(Fault::new(code::FAILED_TO_PARSE, why));
     match (&change, remove) {
         (None, false) => return refuse("Either an update or remove=true must be specified"),
@@ -53,7 +50,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         }
         _ => {}
     }
-    let filters = fields.documents("arrayFilters")?;
+    let filters = fields.documents("arrayFilters");
     if remove && fields.array("arrayFilters").is_some() {
         return refuse("Cannot specify arrayFilters and remove=true");
     }

@@ -2,8 +2,8 @@
 
 use super::super::document::{Kind, Value};
 use super::super::fault::{Fault, Result, code};
-use super::Call;
 use super::shape::{Shape, Type, whole, wrong_type};
+use super::{Call, session};
 
 /// Commands that version 1 of the stable interface does not have.
 const NOT_IN_VERSION_1: &[&str] = &[
@@ -94,9 +94,6 @@ const FIELDS_NOT_IN_VERSION_1: &[(&str, &str, &[&str])] = &[
     ("dropIndexes", "dropIndexes", &["collectionUUID"]),
 ];
 
-/// Commands that need no login: of them the server says that they are in no transaction.
-const OPEN: &[&str] = &["buildInfo", "buildinfo", "hello", "isMaster", "ismaster", "ping"];
-
 type Check = fn(&Call<'_>, &str, &Value<'_>) -> Result<()>;
 
 /// What is looked at, in the server's order.
@@ -105,13 +102,10 @@ const CHECKS: &[(&str, Check)] = &[
     ("$readPreference", check_preference),
     ("$audit", check_audit),
     ("mayBypassWriteBlocking", check_bypass),
-    ("coordinator", check_session),
-    ("autocommit", check_session),
-    ("startTransaction", check_session),
-    ("autocommit", check_transaction),
-    ("startTransaction", check_transaction),
-    ("maxTimeMSOpOnly", check_inner_time),
 ];
+
+/// The limit of what a command is made of, which only servers say.
+const INNER_TIME: &str = "maxTimeMSOpOnly";
 
 static AUDIT: Shape = Shape {
     name: "$audit",
@@ -200,20 +194,31 @@ fn check_strict(call: &Call<'_>) -> Result<()> {
 
 /// Checks what says where to read and of which session the command is.
 pub(super) fn check(call: &Call<'_>) -> Result<()> {
-    let framed = call
-        .doc
-        .elements()
-        .any(|element| CHECKS.iter().any(|(name, _)| name.as_bytes() == element.name()));
     // Hardly any command says something of this.
-    if !framed {
-        return Ok(());
+    let (mut framed, mut of_session, mut limited) = (false, false, false);
+    for element in call.doc.elements() {
+        let name = element.name();
+        framed |= CHECKS.iter().any(|(own, _)| own.as_bytes() == name);
+        of_session |= session::FIELDS.iter().any(|own| own.as_bytes() == name);
+        limited |= INNER_TIME.as_bytes() == name;
     }
-    for (name, check) in CHECKS {
-        if let Some(value) = call.doc.get(name) {
-            check(call, name, &value)?;
+    if framed {
+        for (name, check) in CHECKS {
+            if let Some(value) = call.doc.get(name) {
+                check(call, name, &value)?;
+            }
         }
     }
-    Ok(())
+    if of_session {
+        session::check(call)?;
+    }
+    match limited {
+        false => Ok(()),
+        true => Err(Fault::new(
+            code::INVALID_OPTIONS,
+            format!("Can not specify {INNER_TIME} for non internal clients"),
+        )),
+    }
 }
 
 fn check_operation_key(_: &Call<'_>, _: &str, value: &Value<'_>) -> Result<()> {
@@ -348,43 +353,4 @@ fn check_bypass(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
             format!("wrong type for field ({name}) {} != bool", other.alias()),
         )),
     }
-}
-
-fn check_session(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
-    match value {
-        Value::Bool(_) | Value::Null | Value::Undefined => Ok(()),
-        other => Err(wrong_type(
-            &format!("OperationSessionInfo.{name}"),
-            *other,
-            "type 'bool'",
-        )),
-    }
-}
-
-/// Only a numbered transaction begins or is gone on with.
-fn check_transaction(call: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
-    if value.kind() != Kind::Bool || call.doc.get("txnNumber").is_some() {
-        return Ok(());
-    }
-    if name == "autocommit" && OPEN.contains(&call.name) {
-        return Err(Fault::new(
-            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
-            "This command is not supported in transactions",
-        ));
-    }
-    let needed = match name {
-        "autocommit" => "a transaction number",
-        _ => "'autocommit' field",
-    };
-    Err(Fault::new(
-        code::INVALID_OPTIONS,
-        format!("'{name}' field requires {needed} to also be specified"),
-    ))
-}
-
-fn check_inner_time(_: &Call<'_>, name: &str, _: &Value<'_>) -> Result<()> {
-    Err(Fault::new(
-        code::INVALID_OPTIONS,
-        format!("Can not specify {name} for non internal clients"),
-    ))
 }

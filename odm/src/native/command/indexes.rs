@@ -16,7 +16,7 @@ use super::{Call, Job, expected_uuid};
 static CREATE: Shape = Shape {
     name: "createIndexes",
     fields: &[
-        ("indexes", Type::Array),
+        ("indexes", Type::Documents),
         ("commitQuorum", Type::Any),
         ("collectionUUID", Type::Uuid),
         ("ignoreUnknownIndexOptions", Type::Boolish),
@@ -55,7 +55,7 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let expected = expected_uuid(&fields)?;
     let lenient = fields.flag("ignoreUnknownIndexOptions");
     let specs: Vec<Vec<u8>> = fields
-        .documents("indexes")?
+        .documents("indexes")
         .into_iter()
         .map(|spec| match lenient {
             true => IndexDefinition::known_options(spec),

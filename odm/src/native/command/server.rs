@@ -189,6 +189,9 @@ pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
     let free = fields.flag("freeStorage");
     let database = call.database.to_owned();
     Ok(Job::Read(Box::new(move |read| {
+        if read.catalog().collections(&database).next().is_none() {
+            return Ok(nothing(&database, scale, free));
+        }
         let found = statistics::of_database(read, &database)?;
         let average = match found.documents {
             0 => 0.0,
@@ -217,6 +220,36 @@ pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
             .with("scaleFactor", Owned::Double(scale as f64))
             .done())
     })))
+}
+
+/// The figures of a database that does not exist.
+fn nothing(database: &str, scale: u64, free: bool) -> Vec<u8> {
+    /// Each with whether it is a figure of free space.
+    const ZEROS: &[(&str, bool)] = &[
+        ("collections", false),
+        ("views", false),
+        ("objects", false),
+        ("avgObjSize", false),
+        ("dataSize", false),
+        ("storageSize", false),
+        ("freeStorageSize", true),
+        ("indexes", false),
+        ("indexSize", false),
+        ("indexFreeStorageSize", true),
+        ("totalSize", false),
+        ("totalFreeStorageSize", true),
+    ];
+    let zeros = ZEROS.iter().filter(|(_, is_free)| free || !is_free);
+    let reply = Reply::new().with("db", text(database));
+    zeros
+        .fold(reply, |reply, (name, _)| reply.with(name, Owned::Int32(0)))
+        .with(
+            "scaleFactor",
+            Owned::Int32(i32::try_from(scale).unwrap_or(i32::MAX)),
+        )
+        .with("fsUsedSize", Owned::Int32(0))
+        .with("fsTotalSize", Owned::Int32(0))
+        .done()
 }
 
 /// Space belongs to the whole store here, whose own compaction gives it back: by one collection none is freed.

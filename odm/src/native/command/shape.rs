@@ -2,6 +2,8 @@
 
 pub(super) use super::super::catalog::rules::wrong_type;
 use super::super::document::decimal::Decimal;
+use super::super::document::display::significant;
+use super::super::document::number::as_f64;
 pub(super) use super::super::document::number::whole;
 use super::super::document::{Doc, Kind, Value};
 use super::super::fault::{Fault, Result, code};
@@ -14,6 +16,8 @@ pub(super) enum Type {
     Object,
     /// Its elements that are `null` are left out.
     Array,
+    /// An array of documents; those of its elements that are `null` are left out.
+    Documents,
     String,
     Bool,
     /// A bool, and not `null` either.
@@ -26,6 +30,10 @@ pub(super) enum Type {
     Uuid,
     /// A name or a key pattern.
     Hint,
+    /// How documents are to change: a document, or an array of them, and not `null` either.
+    Change,
+    /// What is taken for a number, which is to be 0 or 1.
+    Limit,
 }
 
 /// What may stand in a document beside its own fields.
@@ -64,6 +72,7 @@ const GENERIC: &[&str] = &[
     "$replData",
     "lsid",
     "txnNumber",
+    "txnRetryCounter",
     "autocommit",
     "startTransaction",
     "readConcern",
@@ -164,9 +173,14 @@ impl Shape {
                 ),
             ));
         }
+        match wanted {
+            Type::Change => return check_change(value),
+            Type::Limit => return check_limit(value),
+            _ => {}
+        }
         if matches!(value, Value::Null | Value::Undefined) {
             return match wanted {
-                Type::Array => Err(Fault::new(
+                Type::Array | Type::Documents => Err(Fault::new(
                     10065,
                     format!("invalid parameter: expected an object ({name})"),
                 )),
@@ -175,9 +189,13 @@ impl Shape {
             };
         }
         let fits = match wanted {
-            Type::Any => true,
+            Type::Any | Type::Change | Type::Limit => true,
             Type::Object => value.kind() == Kind::Document,
             Type::Array => value.kind() == Kind::Array,
+            Type::Documents => match value.as_array() {
+                Some(items) => return self.check_items(name, items),
+                None => false,
+            },
             Type::String => value.kind() == Kind::String,
             Type::Bool | Type::Flag => value.kind() == Kind::Bool,
             Type::Boolish => value.is_number() || value.kind() == Kind::Bool,
@@ -197,26 +215,68 @@ impl Shape {
             Type::Boolish => "types '[bool, long, int, decimal, double']",
             Type::Number => "types '[long, int, decimal, double']",
             Type::Object => "type 'object'",
-            Type::Array => "type 'array'",
+            Type::Array | Type::Documents => "type 'array'",
             Type::String => "type 'string'",
             Type::Bool | Type::Flag => "type 'bool'",
             Type::Long => "type 'long'",
             Type::Int => "type 'int'",
-            Type::Uuid | Type::Any | Type::Hint => "type 'binData'",
+            Type::Uuid | Type::Any | Type::Hint | Type::Change | Type::Limit => "type 'binData'",
         };
         Err(wrong_type(&format!("{}.{name}", self.name), *value, expected))
     }
+
+    fn check_items(&self, name: &str, items: Doc<'_>) -> Result<()> {
+        for (at, item) in items.values().enumerate() {
+            if !matches!(item, Value::Document(_) | Value::Null | Value::Undefined) {
+                return Err(self.wrong_item(name, at, item, "type 'object'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The complaint about an item of an array.
+    fn wrong_item(&self, name: &str, at: usize, item: Value<'_>, expected: &str) -> Fault {
+        wrong_type(&format!("{}.{name}.{at}", self.name), item, expected)
+    }
+}
+
+fn check_change(value: &Value<'_>) -> Result<()> {
+    match value {
+        Value::Document(_) => Ok(()),
+        Value::Array(stages) if stages.values().all(|stage| stage.as_document().is_some()) => Ok(()),
+        Value::Array(_) => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            "Each element of the 'pipeline' array must be an object",
+        )),
+        _ => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Update argument must be either an object or an array",
+        )),
+    }
+}
+
+fn check_limit(value: &Value<'_>) -> Result<()> {
+    let limit = as_f64(value).unwrap_or(0.0);
+    if limit == 0.0 || limit == 1.0 {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::FAILED_TO_PARSE,
+        format!(
+            "The limit field in delete objects must be 0 or 1. Got {}",
+            significant(limit, 6)
+        ),
+    ))
 }
 
 impl<'a> Fields<'a> {
     /// The value; one that is `null` counts as absent unless its reader wants to see it.
     pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
         let value = self.doc.get(name)?;
-        let any = self
-            .shape
-            .fields
-            .iter()
-            .any(|(own, wanted)| *own == name && *wanted == Type::Any);
+        let any =
+            self.shape.fields.iter().any(|(own, wanted)| {
+                *own == name && matches!(wanted, Type::Any | Type::Change | Type::Limit)
+            });
         match value {
             Value::Null | Value::Undefined if !any => None,
             value => Some(value),
@@ -257,31 +317,13 @@ impl<'a> Fields<'a> {
 
     /// The complaint about an item of an array.
     pub(super) fn wrong_item(&self, name: &str, at: usize, item: Value<'_>, expected: &str) -> Fault {
-        wrong_type(&format!("{}.{name}.{at}", self.shape.name), item, expected)
+        self.shape.wrong_item(name, at, item, expected)
     }
 
     /// The documents of an array; a `null` among them is none.
-    pub(super) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>> {
-        let Some(items) = self.array(name) else {
-            return Ok(Vec::new());
-        };
-        items
-            .values()
-            .enumerate()
-            .filter(|(_, item)| !matches!(item, Value::Null | Value::Undefined))
-            .map(|(at, item)| {
-                item.as_document().ok_or_else(|| {
-                    Fault::new(
-                        code::TYPE_MISMATCH,
-                        format!(
-                            "BSON field '{}.{name}.{at}' is the wrong type '{}', expected type 'object'",
-                            self.shape.name,
-                            item.kind().alias()
-                        ),
-                    )
-                })
-            })
-            .collect()
+    pub(super) fn documents(&self, name: &str) -> Vec<Doc<'a>> {
+        let items = self.array(name).into_iter().flat_map(Doc::values);
+        items.filter_map(|item| item.as_document()).collect()
     }
 }
 

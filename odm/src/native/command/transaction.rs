@@ -19,16 +19,7 @@ const RUN: &[&str] = &[
 ];
 
 /// Those that are about no data: the server has other words for them.
-const ABOUT_THE_SERVER: &[&str] = &[
-    "buildInfo",
-    "buildinfo",
-    "hello",
-    "isMaster",
-    "ismaster",
-    "listDatabases",
-    "ping",
-    "serverStatus",
-];
+const ABOUT_THE_SERVER: &[&str] = &["buildInfo", "buildinfo", "hello", "isMaster", "ismaster", "ping"];
 
 /// Refuses a command that does not run inside a transaction, which stays as it is.
 ///

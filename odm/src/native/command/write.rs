@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::super::collation::Collation;
-use super::super::document::display::significant;
 use super::super::document::number::as_f64;
 use super::super::document::{BUILDABLE_BYTES, Doc, Value};
 use super::super::exec::aggregate::look_through;
@@ -23,7 +22,7 @@ const MOST: usize = 100_000;
 static INSERT: Shape = Shape {
     name: "insert",
     fields: &[
-        ("documents", Type::Array),
+        ("documents", Type::Documents),
         ("ordered", Type::Bool),
         ("bypassDocumentValidation", Type::Boolish),
         ("stmtId", Type::Int),
@@ -38,7 +37,7 @@ static INSERT: Shape = Shape {
 static UPDATE: Shape = Shape {
     name: "update",
     fields: &[
-        ("updates", Type::Array),
+        ("updates", Type::Documents),
         ("ordered", Type::Bool),
         ("bypassDocumentValidation", Type::Boolish),
         ("let", Type::Object),
@@ -55,11 +54,11 @@ static UPDATE_ENTRY: Shape = Shape {
     name: "update.updates",
     fields: &[
         ("q", Type::Object),
-        ("u", Type::Any),
+        ("u", Type::Change),
         ("c", Type::Object),
         ("multi", Type::Bool),
         ("upsert", Type::Bool),
-        ("arrayFilters", Type::Array),
+        ("arrayFilters", Type::Documents),
         ("hint", Type::Hint),
         ("collation", Type::Object),
         ("upsertSupplied", Type::Flag),
@@ -70,7 +69,7 @@ static UPDATE_ENTRY: Shape = Shape {
 static DELETE: Shape = Shape {
     name: "delete",
     fields: &[
-        ("deletes", Type::Array),
+        ("deletes", Type::Documents),
         ("ordered", Type::Bool),
         ("bypassDocumentValidation", Type::Boolish),
         ("let", Type::Object),
@@ -87,7 +86,7 @@ static DELETE_ENTRY: Shape = Shape {
     name: "delete.deletes",
     fields: &[
         ("q", Type::Object),
-        ("limit", Type::Any),
+        ("limit", Type::Limit),
         ("hint", Type::Hint),
         ("collation", Type::Object),
     ],
@@ -96,7 +95,7 @@ static DELETE_ENTRY: Shape = Shape {
 
 pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
     let fields = INSERT.command(call.doc)?;
-    let documents = fields.documents("documents")?;
+    let documents = fields.documents("documents");
     check_count(documents.len())?;
     let statements = documents
         .into_iter()
@@ -110,14 +109,14 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
 
 pub(super) fn update(call: &Call<'_>) -> Result<Job> {
     let fields = UPDATE.command(call.doc)?;
-    let entries = fields.documents("updates")?;
+    let entries = fields.documents("updates");
     check_count(entries.len())?;
     let entries = entries
         .into_iter()
         .map(|entry| {
             let entry = UPDATE_ENTRY.part(entry)?;
             let change = change(&entry)?;
-            let filters = entry.documents("arrayFilters")?;
+            let filters = entry.documents("arrayFilters");
             Ok((entry, change, filters))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -147,13 +146,12 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
 
 pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
     let fields = DELETE.command(call.doc)?;
-    let entries = fields.documents("deletes")?;
+    let entries = fields.documents("deletes");
     check_count(entries.len())?;
     let mut statements = Vec::with_capacity(entries.len());
     for entry in entries {
         let entry = DELETE_ENTRY.part(entry)?;
-        let multi = is_unlimited(&entry)?;
-        let statement = delete_statement(&entry, multi, |collation| {
+        let statement = delete_statement(&entry, is_unlimited(&entry), |collation| {
             query::variables(fields.object("let"), collation, call)
         });
         statements.push(match statement {
@@ -165,18 +163,9 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
 }
 
 /// Whether a deletion takes all that match: what is no number limits nothing.
-fn is_unlimited(entry: &Fields<'_>) -> Result<bool> {
-    let limit = entry.get("limit").and_then(|value| as_f64(&value)).unwrap_or(0.0);
-    if limit != 0.0 && limit != 1.0 {
-        return Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            format!(
-                "The limit field in delete objects must be 0 or 1. Got {}",
-                significant(limit, 6)
-            ),
-        ));
-    }
-    Ok(limit == 0.0)
+fn is_unlimited(entry: &Fields<'_>) -> bool {
+    let limit = entry.get("limit").and_then(|value| as_f64(&value));
+    limit.is_none_or(|limit| limit == 0.0)
 }
 
 fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb: Verb) -> Result<Job> {
@@ -259,28 +248,15 @@ pub(super) enum Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    pub(super) fn of(value: &Value<'a>) -> Result<Change<'a>> {
-        match value {
-            Value::Document(doc) => Ok(match doc.elements().next() {
-                Some(first) if first.name().starts_with(b"$") => Change::Operators(*doc),
-                _ => Change::Replacement(*doc),
-            }),
-            Value::Array(stages) => stages
-                .values()
-                .map(|stage| {
-                    stage.as_document().ok_or_else(|| {
-                        Fault::new(
-                            code::TYPE_MISMATCH,
-                            "Each element of the 'pipeline' array must be an object",
-                        )
-                    })
-                })
-                .collect::<Result<_>>()
-                .map(Change::Pipeline),
-            _ => Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                "Update argument must be either an object or an array",
-            )),
+    /// Of a value that was found to be a [`Type::Change`].
+    pub(super) fn of(value: &Value<'a>) -> Change<'a> {
+        if let Value::Array(stages) = value {
+            return Change::Pipeline(stages.values().filter_map(|stage| stage.as_document()).collect());
+        }
+        let doc = value.as_document().unwrap_or(Doc::empty());
+        match doc.elements().next() {
+            Some(first) if first.name().starts_with(b"$") => Change::Operators(doc),
+            _ => Change::Replacement(doc),
         }
     }
 
@@ -316,7 +292,7 @@ impl<'a> Change<'a> {
 
 fn change<'a>(entry: &Fields<'a>) -> Result<Change<'a>> {
     let value = entry.get("u").unwrap_or(Value::Null);
-    let change = Change::of(&value)?;
+    let change = Change::of(&value);
     if let Change::Replacement(document) = &change
         && document.to_bytes().len() > BUILDABLE_BYTES
     {

@@ -8,6 +8,7 @@ pub(crate) struct RawField<'a> {
     pub(crate) name: &'a [u8],
     kind: u8,
     payload: &'a [u8],
+    element: &'a [u8],
 }
 
 impl<'a> RawField<'a> {
@@ -25,6 +26,24 @@ impl<'a> RawField<'a> {
     pub(crate) fn is_named(&self, name: &str) -> bool {
         let name = name.as_bytes();
         self.name.len() == name.len() && self.name.first() == name.first() && self.name == name
+    }
+
+    /// The byte of its type.
+    #[inline]
+    pub(crate) fn kind(&self) -> u8 {
+        self.kind
+    }
+
+    /// The bytes of its value.
+    #[inline]
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The bytes of its type, its name and its value.
+    #[inline]
+    pub(crate) fn element(&self) -> &'a [u8] {
+        self.element
     }
 
     /// The bytes of a document or an array.
@@ -57,8 +76,14 @@ impl<'a> RawFields<'a> {
         let (name, rest) = after.split_at_checked(name_length(after)?)?;
         let rest = rest.get(1..)?;
         let (payload, next) = rest.split_at_checked(length(kind, rest)?)?;
+        let element = &self.0[..self.0.len() - next.len()];
         self.0 = next;
-        Some(RawField { name, kind, payload })
+        Some(RawField {
+            name,
+            kind,
+            payload,
+            element,
+        })
     }
 
     /// The value of the first field with this name.

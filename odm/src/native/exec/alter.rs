@@ -55,6 +55,11 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         let (name, value) = (element.name_str(), element.value());
         match name {
             "viewOn" | "pipeline" if !is_view => {
+                // That of the stages is looked at first.
+                let name = match changes.get("pipeline") {
+                    Some(_) => "pipeline",
+                    None => name,
+                };
                 return Err(invalid(format!("option only supported on a view: {name}")));
             }
             "viewOn" => set(
@@ -68,6 +73,11 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             }),
             "isTimeseriesNamespace" if changes.get("timeseries").is_none() => {}
             _ if FORGOTTEN.contains(&name) => {}
+            "timeseries" => {
+                return Err(invalid(
+                    "option only supported on a time-series collection: isTimeseriesNamespace".to_owned(),
+                ));
+            }
             _ if is_view => return Err(invalid(format!("option not supported on a view: {name}"))),
             "validator" => {
                 let filter = rules::validator("collMod.validator", value).map_err(|fault| match value {
@@ -109,7 +119,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                         .to_owned(),
                 ));
             }
-            "timeseries" | "isTimeseriesNamespace" => {
+            "isTimeseriesNamespace" => {
                 return Err(invalid(format!(
                     "option only supported on a time-series collection: {name}"
                 )));
@@ -284,7 +294,10 @@ pub(super) fn modify_index(
         }
         (Some(_), Some(_)) => return Err(invalid("Cannot specify both key pattern and name.".to_owned())),
         (Some(name), None) => collection.index(name).ok_or_else(|| name.to_owned()),
-        (None, Some(keys)) => only_by(collection, keys)?.ok_or_else(|| keys.to_string()),
+        (None, Some(keys)) => only_by(collection, keys)?.ok_or_else(|| match &collection.rules.series {
+            Some(series) => series::shown_keys(series, keys),
+            None => keys.to_string(),
+        }),
     };
     let entry = entry.map_err(|shown| {
         Fault::new(
@@ -392,6 +405,11 @@ pub(super) fn modify_index(
         return Ok(());
     }
     let definition = IndexDefinition::stored(Doc::Fields(&fields))?;
+    // Only a time series keeps what is false.
+    let definition = match &collection.rules.series {
+        Some(series) if series::is_measured(series, definition.key_pattern()) => definition,
+        _ => definition.without_false(&["hidden", "unique"]),
+    };
     write
         .catalog_mut()
         .alter_index(collection.id, entry.tree, definition)
@@ -475,7 +493,13 @@ pub(crate) fn rename(
     else {
         return Err(Fault::new(
             code::NAMESPACE_NOT_FOUND,
-            format!("Source collection {from} does not exist"),
+            if from.database != to.database {
+                "source namespace does not exist".to_owned()
+            } else if write.catalog().collections(&from.database).next().is_none() {
+                format!("Database {} does not exist or is drop pending", from.database)
+            } else {
+                format!("Source collection {from} does not exist")
+            },
         ));
     };
     if collection.rules.view.is_some() {
@@ -505,7 +529,10 @@ pub(crate) fn rename(
     write
         .catalog_mut()
         .rename_collection(collection.id, &to.database, &to.collection)?;
-    change::renamed(write, &collection, to);
+    match from.database == to.database {
+        true => change::renamed(write, &collection, to),
+        false => change::moved(write, &collection, to)?,
+    }
     Ok(())
 }
 

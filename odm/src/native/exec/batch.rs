@@ -11,7 +11,8 @@ use super::{Namespace, collections, delete, record, series, update, view};
 /// Runs statements from `start` on, adding to `outcome`; gives the index of the first that did not run.
 ///
 /// A statement that a running transaction blocks ends the run: as an error of the job when nothing was done yet
-/// (the engine runs the job again later), otherwise by returning its index.
+/// (the engine runs the job again later), otherwise by returning its index. It is run again from its beginning, so
+/// that nothing of it stays.
 pub(crate) fn run(
     write: &mut dyn Write,
     batch: &Batch,
@@ -25,13 +26,21 @@ pub(crate) fn run(
     let mut index = start;
     while let Some(statement) = batch.statements.get(index) {
         let failed = outcome.errors.len();
-        match one(write, batch, statement, index, &mut collection, outcome) {
+        // The first statement is taken back with the job.
+        let is_part = index > start && statement.may_be_cut(collection.is_some());
+        if is_part {
+            write.begin_part();
+        }
+        let done = one(write, batch, statement, index, &mut collection, outcome);
+        if is_part {
+            write.end_part(!is_blocked(&done));
+        }
+        match done {
             Ok(count) => index += count,
             Err(fault) if is_fatal(&fault) => {
-                return if fault.class() == Class::Blocked && index > start {
-                    Ok(index)
-                } else {
-                    Err(fault)
+                return match fault.class() {
+                    Class::Blocked if index > start => Ok(index),
+                    _ => Err(fault),
                 };
             }
             Err(fault) => {
@@ -44,6 +53,10 @@ pub(crate) fn run(
         }
     }
     Ok(batch.statements.len())
+}
+
+fn is_blocked<T>(done: &Result<T>) -> bool {
+    matches!(done, Err(fault) if fault.class() == Class::Blocked)
 }
 
 /// Faults that are not a statement's own: they end the whole job.

@@ -7,12 +7,17 @@ use super::super::catalog::Collection;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Value};
 use super::super::fault::Result;
+use super::super::plan::Plan;
 use super::super::storage::Write;
 use super::super::update::{Description, Updater};
-use super::{Namespace, view};
+use super::walk::{Flow, Walk};
+use super::{Deadline, Namespace, temporary, view};
 
 /// The collection option that keeps the images of changed documents.
 pub(crate) const IMAGES: &str = "changeStreamPreAndPostImages";
+
+/// How many bytes of documents are read before they are logged.
+const MOST_COPIED: usize = 1 << 20;
 
 /// Logs an inserted document.
 pub(crate) fn inserted(write: &mut dyn Write, collection: &Collection, document: &[u8]) {
@@ -26,8 +31,29 @@ pub(crate) fn inserted(write: &mut dyn Write, collection: &Collection, document:
     write.log(change);
 }
 
-/// Logs a document that another took the place of.
-pub(crate) fn replaced(write: &mut dyn Write, collection: &Collection, old: &[u8], new: &[u8]) {
+/// Logs a document that was changed as the description says, or that another took the place of.
+pub(crate) fn changed(
+    write: &mut dyn Write,
+    collection: &Collection,
+    old: &[u8],
+    new: &[u8],
+    description: Option<&Description>,
+) {
+    let Some(description) = description else {
+        return replaced(write, collection, old, new);
+    };
+    if !is_followed(write, collection) {
+        return;
+    }
+    let change = event("update", collection, |out| {
+        write_key(new, out);
+        write_description(description, out);
+        write_images(collection, Some(old), Some(new), out);
+    });
+    write.log(change);
+}
+
+fn replaced(write: &mut dyn Write, collection: &Collection, old: &[u8], new: &[u8]) {
     if !is_followed(write, collection) {
         return;
     }
@@ -51,16 +77,8 @@ pub(crate) fn updated(
     if !is_followed(write, collection) {
         return Ok(());
     }
-    let Some(description) = updater.describe(old, new, matched)? else {
-        replaced(write, collection, old, new);
-        return Ok(());
-    };
-    let change = event("update", collection, |out| {
-        write_key(new, out);
-        write_description(&description, out);
-        write_images(collection, Some(old), Some(new), out);
-    });
-    write.log(change);
+    let description = updater.describe(old, new, matched)?;
+    changed(write, collection, old, new, description.as_ref());
     Ok(())
 }
 
@@ -91,6 +109,41 @@ pub(crate) fn renamed(write: &mut dyn Write, collection: &Collection, to: &Names
         });
         write.log(change);
     }
+}
+
+/// Logs a collection that went to another database under a new name: as on the server, which copies it, what is there
+/// is inserted under a name of its own before it gets this one, and the source is dropped.
+pub(crate) fn moved(write: &mut dyn Write, source: &Collection, to: &Namespace) -> Result<()> {
+    if !write.is_logging() {
+        return Ok(());
+    }
+    let Some(moved) = write.catalog().by_id(source.id).cloned() else {
+        return Ok(());
+    };
+    let mut copy = (*moved).clone();
+    copy.name = temporary::name("renameCollection").into();
+    let forward = Plan::collection(false, true);
+    let mut walk = Walk::uncounted(&forward, &moved, Deadline::default());
+    loop {
+        let (mut documents, mut bytes) = (Vec::new(), 0);
+        let is_over = walk.documents(&*write, &moved, &mut |_, document| {
+            bytes += document.len();
+            documents.push(document.to_vec());
+            Ok(match bytes < MOST_COPIED {
+                true => Flow::Continue,
+                false => Flow::Stop,
+            })
+        })?;
+        for document in documents {
+            inserted(write, &copy, &document);
+        }
+        if is_over {
+            break;
+        }
+    }
+    renamed(write, &copy, to);
+    dropped(write, source);
+    Ok(())
 }
 
 /// Logs a dropped database.

@@ -9,7 +9,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::plan::Plan;
 use super::super::storage::{Read, Write};
 use super::walk::{Flow, Walk};
-use super::{Deadline, Namespace, alter, batch, collections, record, view};
+use super::{Deadline, Namespace, alter, batch, collections, record, temporary, view};
 
 /// Copies the newest documents that have room into a new capped collection, without the other's indexes.
 ///
@@ -23,12 +23,16 @@ pub(crate) fn clone_as_capped(
 ) -> Result<()> {
     alter::refuse_in_transaction(write, "cloneCollectionAsCapped")?;
     let source = source(write, from)?;
-    if write.catalog().collection(&to.database, &to.collection).is_some() {
+    if let Some(existing) = write.catalog().collection(&to.database, &to.collection) {
         return Err(Fault::new(
             code::NAMESPACE_EXISTS,
-            format!(
-                "cloneCollectionAsCapped failed - destination collection {to} already exists. source collection: {from}"
-            ),
+            match (&existing.rules.view, &existing.rules.series) {
+                (Some(_), Some(_)) => format!("A timeseries collection already exists. NS: {to}"),
+                (Some(_), None) => format!("A view already exists. NS: {to}"),
+                (None, _) => format!(
+                    "cloneCollectionAsCapped failed - destination collection {to} already exists. source collection: {from}"
+                ),
+            },
         ));
     }
     let bytes = checked(bytes)?;
@@ -64,7 +68,7 @@ pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: f6
     // As on the server: the copy takes the name of what it was made of.
     let copy_ns = Namespace {
         database: ns.database.clone(),
-        collection: format!("tmp{:08x}.convertToCapped", source.id.0),
+        collection: temporary::name(&format!("convertToCapped.{}", ns.collection)),
     };
     copy(write, &source, &copy_ns, bytes)?;
     alter::rename(write, &copy_ns, ns, true)
@@ -127,8 +131,9 @@ fn capped_options(source: &Collection, bytes: i64) -> Result<Vec<u8>> {
 }
 
 /// Makes a collection with the options of another and its newest documents that have room. As on the server, no
-/// validator looks at them.
+/// validator looks at them, and no stream of changes tells of them.
 fn copy(write: &mut dyn Write, source: &Collection, to: &Namespace, bytes: i64) -> Result<()> {
+    let logged = write.logged();
     collections::create_capped(write, to, &capped_options(source, bytes)?)?;
     for document in newest(&*write, source, bytes.unsigned_abs())?.iter().rev() {
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
@@ -136,6 +141,7 @@ fn copy(write: &mut dyn Write, source: &Collection, to: &Namespace, bytes: i64) 
         };
         record::insert(write, to, &batch::unvalidated(collection, true), document)?;
     }
+    write.forget_logged(logged);
     Ok(())
 }
 

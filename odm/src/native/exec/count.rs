@@ -2,6 +2,7 @@
 
 use super::super::aggregate::pipeline::text_not_first;
 use super::super::fault::Result;
+use super::super::needs::Needs;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
@@ -60,7 +61,8 @@ pub(super) fn on_collection(
         return Ok(0);
     };
     let query = query.by_default(&collection.rules.collation);
-    let query = &*query.settled()?;
+    // Beside the filter nothing is asked of documents.
+    let query = &query.settled()?.into_owned().needing(Some(Needs::default()));
     let plan = query.plan(read, collection, (most < u64::MAX).then_some(most), deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;

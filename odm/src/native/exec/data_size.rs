@@ -47,6 +47,12 @@ pub(crate) fn measure(read: &dyn Read, asked: &Asked) -> Result<Option<Measured>
     let Some(collection) = found else {
         return Ok(None);
     };
+    if view::list::is_list(ns) {
+        return Ok(of_views(
+            view::list::documents(read.catalog(), &ns.database),
+            asked,
+        ));
+    }
     if is_empty(read, collection.records)? {
         return Ok(None);
     }
@@ -69,6 +75,21 @@ pub(crate) fn measure(read: &dyn Read, asked: &Asked) -> Result<Option<Measured>
         false => between(read, collection, Doc::Raw(&asked.key_pattern), (from, to), tally),
     };
     measured.map(Some)
+}
+
+/// Measures the documents of views, all of them: no index has parts of these.
+fn of_views(documents: Vec<Vec<u8>>, asked: &Asked) -> Option<Measured> {
+    let mut tally = Tally::default();
+    if !asked.estimate {
+        (tally.most_bytes, tally.most_documents) = (asked.most_bytes, asked.most_documents);
+    }
+    let is_empty = documents.is_empty();
+    for document in documents {
+        if tally.add(document.len()).is_break() {
+            break;
+        }
+    }
+    (!is_empty).then_some(tally.measured)
 }
 
 fn is_empty(read: &dyn Read, records: TreeId) -> Result<bool> {

@@ -1,6 +1,7 @@
 //! Distinct values of a path.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::super::collation::Collation;
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
@@ -35,8 +36,8 @@ pub(crate) fn distinct(
         Some(Through::Rows(rows)) => {
             let own = view::collation_of(read.catalog(), ns);
             let mut found = Found::by(query.collation_in(&own));
-            for row in &rows {
-                found.add(row, path)?;
+            for (record, row) in (1..).zip(&rows) {
+                found.add((record, row), path)?;
             }
             Ok(found.into_sorted())
         }
@@ -63,9 +64,9 @@ fn on_collection(
     let mut found = Found::by(query.collation_in(&own));
     let plan = query.plan(read, collection, None, deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
-    let walked = walk.documents(read, collection, &mut |_, document| {
+    let walked = walk.documents(read, collection, &mut |record, document| {
         if search::test(&query, &plan, document)? {
-            found.add(document, path)?;
+            found.add((record, document), path)?;
         }
         Ok(Flow::Continue)
     });
@@ -74,10 +75,10 @@ fn on_collection(
     Ok(found.into_sorted())
 }
 
-/// The values so far, by their keys: of equal ones the first.
+/// The values so far, by their keys: of equal ones that of the first record.
 struct Found {
     collation: Collation,
-    values: BTreeMap<Vec<u8>, Owned>,
+    values: BTreeMap<Vec<u8>, (u64, Owned)>,
     /// About what they take in an answer.
     bytes: usize,
 }
@@ -95,18 +96,24 @@ impl Found {
     ///
     /// # Errors
     /// Code 17217 when there are more than go into one answer.
-    fn add(&mut self, document: &[u8], path: &str) -> Result<()> {
+    fn add(&mut self, (record, document): (u64, &[u8]), path: &str) -> Result<()> {
         collect(Doc::Raw(document), path, &mut |value| {
             let mut encoded = Vec::new();
             self.collation.encode(&value, false, &mut encoded);
-            let values = &mut self.values;
-            let bytes = &mut self.bytes;
-            values.entry(encoded).or_insert_with(|| {
-                let mut element = Vec::new();
-                value.write_element(b"", &mut element);
-                *bytes += element.len();
-                Owned::from(value)
-            });
+            match self.values.entry(encoded) {
+                Entry::Occupied(mut known) => {
+                    // An index over arrays does not lead to records in their order.
+                    if known.get().0 > record {
+                        known.insert((record, value.into()));
+                    }
+                }
+                Entry::Vacant(place) => {
+                    let mut element = Vec::new();
+                    value.write_element(b"", &mut element);
+                    self.bytes += element.len();
+                    place.insert((record, value.into()));
+                }
+            }
         });
         match self.bytes < MAX_DOCUMENT_BYTES {
             true => Ok(()),
@@ -115,7 +122,7 @@ impl Found {
     }
 
     fn into_sorted(self) -> Vec<Owned> {
-        self.values.into_values().collect()
+        self.values.into_values().map(|(_, value)| value).collect()
     }
 }
 

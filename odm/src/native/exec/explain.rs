@@ -7,7 +7,7 @@ use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
 use super::super::needs::Needs;
-use super::super::plan::{self, Access, Choice, Plan, Trial};
+use super::super::plan::{self, Access, Choice, IndexView, Plan, Trial};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
@@ -30,6 +30,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) counts: bool,
     /// Whether documents would be changed or removed.
     pub(crate) writes: bool,
+    /// Whether the answer would have figures in place of documents.
+    pub(crate) figures: bool,
     pub(crate) skip: u64,
     /// 0 is no limit.
     pub(crate) limit: u64,
@@ -129,6 +131,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         Some(projection) if !request.extras.return_key && !request.counts => {
             Cow::Owned(query.into_owned().needing(projection.needs()))
         }
+        _ if request.counts => Cow::Owned(query.into_owned().needing(Some(Needs::default()))),
         _ => query,
     };
     let ns = &request.namespace;
@@ -167,6 +170,11 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
         Some(choice) => shown(&choice.plan),
     };
+    // The documents of a clustered collection have no keys, and those that are counted by keys are not read.
+    let reads_keys = choice
+        .as_ref()
+        .is_some_and(|choice| has_keys(&choice.plan.access, &views));
+    let reads_documents = !shows(&winning, "COUNT_SCAN");
     let beaten = choice.iter().flat_map(|choice| &choice.beaten);
     let rejected = beaten.map(shown).collect();
     let mut planner = vec![
@@ -199,14 +207,15 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             _ => (0, super::Examined::default()),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
+        let counted = |n: u64, is_counted: bool| count(if is_counted { n } else { 0 });
         answer.push(field(
             "executionStats",
             Owned::Document(vec![
                 field("executionSuccess", Owned::Bool(true)),
-                field("nReturned", count(returned)),
+                field("nReturned", counted(returned, !request.figures)),
                 field("executionTimeMillis", count(start.elapsed().as_millis() as u64)),
-                field("totalKeysExamined", count(examined.keys)),
-                field("totalDocsExamined", count(examined.documents)),
+                field("totalKeysExamined", counted(examined.keys, reads_keys)),
+                field("totalDocsExamined", counted(examined.documents, reads_documents)),
             ]),
         ));
     }
@@ -235,6 +244,7 @@ pub(crate) fn explain_aggregate(
         projection: None,
         counts: false,
         writes: false,
+        figures: false,
         skip: find.skip,
         limit: find.limit,
         extras: find.extras,
@@ -272,6 +282,29 @@ fn behind_view(request: &ExplainRequest, query: &Query) -> Vec<Vec<u8>> {
     let limit = (request.limit > 0).then(|| field("$limit", number(request.limit)));
     let stages = [filter, order, skip, limit].into_iter().flatten();
     stages.map(|stage| Doc::Fields(&[stage]).to_bytes()).collect()
+}
+
+/// Whether a plan reads the keys of an index, and not documents in their own order alone.
+fn has_keys(access: &Access, views: &[IndexView<'_>]) -> bool {
+    match access {
+        Access::Nothing | Access::Collection { .. } => false,
+        Access::Index { index, .. } => views.get(*index).is_none_or(|view| !view.definition.clustered),
+        Access::Union(parts) => parts.iter().any(|part| has_keys(part, views)),
+        Access::Merge(streams) => streams.iter().any(|stream| has_keys(&stream.access, views)),
+    }
+}
+
+/// Whether a plan has a stage of this name.
+fn shows(plan: &Owned, name: &str) -> bool {
+    let Value::Document(stage) = plan.as_value() else {
+        return false;
+    };
+    let inner = stage.get("inputStage").into_iter();
+    let inputs = stage.get("inputStages").and_then(|inputs| inputs.as_array());
+    stage.get("stage").is_some_and(|own| own.as_str() == Some(name))
+        || inner
+            .chain(inputs.into_iter().flat_map(Doc::values))
+            .any(|input| shows(&Owned::from(input), name))
 }
 
 fn field(name: &str, value: Owned) -> (String, Owned) {

@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::super::catalog::rules::{self, Series, encrypted};
-use super::super::catalog::{Collection, IndexEntry};
+use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::collation::Collation;
 use super::super::document::number::as_i64_exact;
 use super::super::document::owned::fields_of;
@@ -38,6 +38,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
                 &own,
                 found.and_then(|own| own.rules.series.as_deref()),
             )
+            .map_err(|fault| of_view_first(write.catalog(), ns, Doc::Raw(spec), fault))
         })
         .collect::<Result<_>>()?;
     let collection = write.catalog().collection(&ns.database, &ns.collection);
@@ -82,12 +83,13 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         ));
     }
     let mut new: Vec<IndexDefinition> = Vec::new();
+    let series = collection.rules.series.as_deref();
     for definition in definitions {
         let known = collection.indexes.iter().map(|entry| &*entry.definition);
-        if exists(known, &definition)? {
+        if exists(known, &definition, series)? {
             continue;
         }
-        if exists(new.iter(), &definition)? {
+        if exists(new.iter(), &definition, series)? {
             if has_documents(&*write, &collection)? {
                 return Err(Fault::new(
                     96,
@@ -114,6 +116,20 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         build(write, ns, definition)?;
     }
     Ok(())
+}
+
+/// Of a view it is told that it has no indexes before some options are looked at.
+fn of_view_first(catalog: &Catalog, ns: &Namespace, spec: Doc<'_>, fault: Fault) -> Fault {
+    const LATE: &[&str] = &["collation", "expireAfterSeconds", "sparse", "unique"];
+    let Err(refused) = view::refuse(catalog, ns) else {
+        return fault;
+    };
+    let mut early = fields_of(spec);
+    early.retain(|(name, _)| !LATE.contains(&name.as_str()));
+    let is_late = fault.code() != code::TYPE_MISMATCH
+        && refuse_pairs(spec).is_ok()
+        && define(Doc::Fields(&early), &Collation::default(), None).is_ok();
+    if is_late { refused } else { fault }
 }
 
 /// A transaction builds indexes only of collections that it has made, and put nothing into.
@@ -194,9 +210,15 @@ fn refuse_pairs(spec: Doc<'_>) -> Result<()> {
 }
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).
-fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDefinition) -> Result<bool> {
+fn exists<'a>(
+    known: impl Iterator<Item = &'a IndexDefinition> + Clone,
+    wanted: &IndexDefinition,
+    series: Option<&Series>,
+) -> Result<bool> {
     let mut other_text = None;
-    for own in known {
+    let named = |own: &&IndexDefinition| own.clustered || own.name == wanted.name;
+    // That of the name is asked first.
+    for own in known.clone().filter(named).chain(known.filter(|own| !named(own))) {
         let same_name = own.name == wanted.name;
         let same_keys = equal(
             &Value::Document(own.key_pattern()),
@@ -215,7 +237,7 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
                 ),
             ));
         }
-        if same_name && same_keys && same_options(own, wanted) {
+        if same_name && same_keys && same_options(own, wanted, series) {
             return Ok(true);
         }
         if same_keys && same_identity(own, wanted) {
@@ -225,7 +247,7 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
                     wanted.shown(),
                     own.shown()
                 )
-            } else if same_options(own, wanted) {
+            } else if same_options(own, wanted, series) {
                 format!("Index already exists with a different name: {}", own.name)
             } else {
                 format!(
@@ -300,11 +322,12 @@ const APART: [&str; 15] = [
     "textIndexVersion",
 ];
 
-/// The options that are no part of the identity.
-fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
+/// The options that are no part of the identity. Those of an index of measurements are all that was given, with its name.
+fn same_options(own: &IndexDefinition, other: &IndexDefinition, series: Option<&Series>) -> bool {
+    let is_measured = series.is_some_and(|series| series::is_measured(series, own.key_pattern()));
     let options = |definition: &IndexDefinition| {
         let mut options = fields_of(Doc::Raw(definition.spec()));
-        options.retain(|(name, _)| !APART.contains(&name.as_str()));
+        options.retain(|(name, _)| is_measured || !APART.contains(&name.as_str()));
         options.sort_by(|(a, _), (b, _)| a.cmp(b));
         Owned::Document(options)
     };

@@ -9,7 +9,7 @@ use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::key::types::Types;
 use super::super::storage::{Read, Write, format};
-use super::super::update::Updater;
+use super::super::update::{Description, Updater};
 use super::scan::RECORD_BYTES;
 use super::{Namespace, capped, change, validate};
 
@@ -96,18 +96,18 @@ pub(crate) fn update(
     change::updated(write, collection, old, new, updater, matched)
 }
 
-/// Replaces the document of a record.
+/// Replaces the document of a record; the log has the description of what changed, if there is one.
 pub(crate) fn replace(
     write: &mut dyn Write,
     ns: &Namespace,
     collection: &Collection,
-    record: u64,
-    old: &[u8],
+    (record, old): (u64, &[u8]),
     new: &[u8],
+    description: Option<&Description>,
 ) -> Result<()> {
     let changed = changed_fields(old, new);
     put(write, ns, collection, (record, old, new), changed.as_deref())?;
-    change::replaced(write, collection, old, new);
+    change::changed(write, collection, old, new, description);
     Ok(())
 }
 

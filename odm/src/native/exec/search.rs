@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use super::super::catalog::Collection;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
+use super::super::kept;
 use super::super::plan::Plan;
 use super::super::storage::Read;
 use super::batch::is_fatal;
@@ -76,7 +77,7 @@ pub(crate) fn all(
         }
         Some(order) => {
             let wanted = order.wanted();
-            let mut top = Top::new(keep);
+            let mut top = Top::new(keep, query.kept());
             let mut key = Vec::new();
             walk.documents(read, collection, &mut |record, document| {
                 if test(query, plan, document)? {
@@ -113,12 +114,13 @@ fn in_order(
     if limits.limit == Some(0) {
         return Ok(());
     }
+    let skip = walk.pass_over(plan, limits.skip);
     let mut skipped = 0;
     walk.documents(read, collection, &mut |record, document| {
         if !test(query, plan, document)? {
             return Ok(Flow::Continue);
         }
-        if skipped < limits.skip {
+        if skipped < skip {
             skipped += 1;
             return Ok(Flow::Continue);
         }
@@ -182,7 +184,7 @@ fn nearest(
             ..within.plan(read, collection, Some(limit), deadline)?
         };
         let mut walk = Walk::new(&plan, collection, deadline);
-        let mut top = Top::new(Some(wanted));
+        let mut top = Top::new(Some(wanted), query.kept());
         let mut key = Vec::new();
         walk.documents(read, collection, &mut |record, document| {
             if test(&within, &plan, document)? {
@@ -209,8 +211,10 @@ fn nearest(
 }
 
 /// The first `keep` of the offered documents by key; equal keys keep the order they came in.
-struct Top {
+struct Top<'a> {
     keep: Option<usize>,
+    /// What is kept of a document, if that is not all.
+    fields: Option<&'a kept::Kept>,
     heap: BinaryHeap<Ranked>,
     all: Vec<Ranked>,
     offered: u64,
@@ -265,11 +269,12 @@ impl Ord for Ranked {
     }
 }
 
-impl Top {
+impl<'a> Top<'a> {
     /// Keeps the first `keep`, or all.
-    fn new(keep: Option<usize>) -> Top {
+    fn new(keep: Option<usize>, fields: Option<&'a kept::Kept>) -> Top<'a> {
         Top {
             keep,
+            fields,
             heap: BinaryHeap::new(),
             all: Vec::new(),
             offered: 0,
@@ -281,6 +286,16 @@ impl Top {
         let order = self.offered;
         self.offered += 1;
         let head = head(key);
+        let fields = self.fields;
+        let copy = |out: &mut Vec<u8>| match fields {
+            None => out.extend_from_slice(document),
+            Some(fields) => fields.write(document, out),
+        };
+        let copied = || {
+            let mut out = Vec::new();
+            copy(&mut out);
+            out
+        };
         let ranked = || Ranked {
             head,
             order,
@@ -288,7 +303,7 @@ impl Top {
                 key: key.to_vec(),
                 found: Found {
                     record,
-                    document: document.to_vec(),
+                    document: copied(),
                 },
             }),
         };
@@ -312,7 +327,7 @@ impl Top {
                     own.extend_from_slice(key);
                     found.record = record;
                     found.document.clear();
-                    found.document.extend_from_slice(document);
+                    copy(&mut found.document);
                 }
             }
         }

@@ -19,7 +19,7 @@ use super::super::storage::{TreeId, Write};
 use super::{Namespace, view};
 
 pub(super) use self::arrange::in_order;
-pub(crate) use self::index::{check as check_index, define, keys};
+pub(crate) use self::index::{check as check_index, define, is_measured, keys, shown_keys};
 pub(super) use self::insert::insert;
 pub(super) use self::modify::{modify, set_life};
 pub(super) use self::write::{
@@ -94,6 +94,7 @@ pub(super) fn create(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> R
             "Cannot create a time-series collection in a multi-document transaction.",
         ));
     }
+    view::refuse_other_above(write.catalog(), ns, Doc::Raw(options))?;
     view::list::ensure(write, &ns.database)?;
     let buckets = buckets_of(ns);
     write.claim(

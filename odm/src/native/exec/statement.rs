@@ -139,6 +139,16 @@ impl Statement {
         matches!(self, Statement::Insert { .. } | Statement::InsertAsSent { .. })
     }
 
+    /// Whether something may be in the way of the statement when it has written before: of one document all is checked
+    /// first, but not of many, nor of a collection that is made.
+    pub(crate) fn may_be_cut(&self, has_collection: bool) -> bool {
+        match self {
+            Statement::Update(update) if update.multi => true,
+            Statement::Delete(deletion) if deletion.multi => true,
+            _ => !has_collection && self.may_insert(),
+        }
+    }
+
     /// Whether the statement may bring a new document, so that its collection must exist.
     pub(crate) fn may_insert(&self) -> bool {
         match self {

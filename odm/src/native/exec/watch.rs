@@ -148,8 +148,8 @@ impl Scope {
     /// Whether a change is among those watched.
     fn covers(&self, change: &Change<'_>) -> bool {
         match self {
-            Scope::Everything => true,
-            Scope::Database(database) => change.is_in(database, None),
+            Scope::Everything => !change.is_internal(),
+            Scope::Database(database) => change.is_in(database, None) && !change.is_internal(),
             Scope::Collection(ns) => {
                 change.is_in(&ns.database, Some(&ns.collection))
                     || change.goes_to(&ns.database, &ns.collection)

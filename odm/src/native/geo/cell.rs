@@ -15,6 +15,21 @@ const SIDE: i64 = 1 << DEEPEST;
 const QUARTERS: [[u8; 4]; 4] = [[0, 1, 3, 2], [0, 2, 3, 1], [3, 2, 0, 1], [3, 1, 0, 2]];
 /// How the quarter at each place is turned against its parent.
 const TURNS: [u8; 4] = [1, 0, 0, 3];
+/// The same from the quarter: for each way that a cell is turned, the place of each quarter, and how that is turned.
+const PLACES: [[(u8, u8); 4]; 4] = {
+    let mut places = [[(0, 0); 4]; 4];
+    let mut turned = 0;
+    while turned < 4 {
+        let mut place = 0;
+        while place < 4 {
+            let quarter = QUARTERS[turned][place] as usize;
+            places[turned][quarter] = (place as u8, turned as u8 ^ TURNS[place]);
+            place += 1;
+        }
+        turned += 1;
+    }
+    places
+};
 
 /// The number of a cell: face, place on the curve, and a one that tells the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,11 +62,10 @@ impl CellId {
         let mut turned = face & 1;
         let mut id = u64::from(face);
         for level in (0..DEEPEST).rev() {
-            let quarter = ((i >> level & 1) << 1 | (j >> level & 1)) as u8;
-            let places = QUARTERS[usize::from(turned)];
-            let place = places.iter().position(|own| *own == quarter).unwrap_or(0);
-            id = id << 2 | place as u64;
-            turned ^= TURNS[place];
+            let quarter = ((i >> level & 1) << 1 | (j >> level & 1)) as usize;
+            let (place, inside) = PLACES[usize::from(turned & 3)][quarter & 3];
+            id = id << 2 | u64::from(place);
+            turned = inside;
         }
         CellId(id << 1 | 1)
     }

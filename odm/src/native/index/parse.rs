@@ -92,6 +92,10 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         found.name
     };
     let kept = found.text.kept();
+    // A time series may keep what is false.
+    let keeps_false = matches!(origin, Origin::GivenToSeries | Origin::Stored);
+    let said =
+        |name: &str, is_so: bool| (is_so || (keeps_false && spec.get(name).is_some())).then_some(is_so);
     let canonical = Canonical {
         version: found.version,
         key: pattern.unwrap_or(found.key),
@@ -101,19 +105,23 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         collation: found.collation.spec(),
         name,
         background: found.background,
-        unique: found.unique,
+        unique: said("unique", found.unique),
         clustered: found.clustered,
         prepare_unique: found.prepare_unique,
-        hidden: found.hidden,
+        hidden: said("hidden", found.hidden),
         partial: found.partial,
         sparse: found.sparse,
         expire_after_seconds,
         geo,
     };
     let paths = paths_of(&keys);
-    let roots = match text.is_none() && wildcard.is_none() {
-        true => roots_of(&paths, partial.as_ref()),
-        false => None,
+    let texts = match &text {
+        None => Some(Vec::new()),
+        Some(text) => text.spec.roots(),
+    };
+    let roots = match wildcard {
+        None => texts.and_then(|texts| roots_of(&paths, texts, partial.as_ref())),
+        Some(_) => None,
     };
     Ok(IndexDefinition {
         name: name.to_owned(),

@@ -10,10 +10,12 @@ pub(super) struct Canonical<'a> {
     pub(super) key: Doc<'a>,
     pub(super) name: &'a str,
     pub(super) background: Option<bool>,
-    pub(super) unique: bool,
+    /// It may be said that it is not so.
+    pub(super) unique: Option<bool>,
     pub(super) clustered: bool,
     pub(super) prepare_unique: bool,
-    pub(super) hidden: bool,
+    /// It may be said that it is not so.
+    pub(super) hidden: Option<bool>,
     pub(super) partial: Option<Doc<'a>>,
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
@@ -33,10 +35,10 @@ impl<'a> Canonical<'a> {
             key,
             name,
             background: None,
-            unique: true,
+            unique: Some(true),
             clustered: true,
             prepare_unique: false,
-            hidden: false,
+            hidden: None,
             partial: None,
             sparse: None,
             expire_after_seconds: None,
@@ -58,8 +60,8 @@ impl<'a> Canonical<'a> {
             if let Some(background) = self.background {
                 write("background", Value::Bool(background));
             }
-            if self.unique {
-                write("unique", Value::Bool(true));
+            if let Some(unique) = self.unique {
+                write("unique", Value::Bool(unique));
             }
             if self.clustered {
                 if let Some(collation) = self.collation {
@@ -67,8 +69,8 @@ impl<'a> Canonical<'a> {
                 }
                 write("clustered", Value::Bool(true));
             }
-            if self.hidden {
-                write("hidden", Value::Bool(true));
+            if let Some(hidden) = self.hidden {
+                write("hidden", Value::Bool(hidden));
             }
             if let Some(filter) = self.partial {
                 write("partialFilterExpression", Value::Document(filter));

@@ -87,6 +87,19 @@ impl Matcher {
         (matcher(ahead), matcher(behind))
     }
 
+    /// The conditions that are asked together of which this is so; none where there is none.
+    pub(crate) fn only(&self, is_meant: &mut dyn FnMut(&Node) -> bool) -> Option<Matcher> {
+        let nodes: Vec<Node> = match &self.root {
+            Node::And(nodes) => nodes.iter().filter(|node| is_meant(node)).cloned().collect(),
+            only if is_meant(only) => vec![only.clone()],
+            _ => Vec::new(),
+        };
+        (!nodes.is_empty()).then(|| Matcher {
+            root: joined(nodes),
+            context: self.context.clone(),
+        })
+    }
+
     /// The part that holds for every document of which less matches: what `$redact` lets through has matched it before.
     pub(crate) fn lasting(&self) -> Option<Matcher> {
         Some(Matcher {

@@ -5,7 +5,7 @@
 
 use super::super::collation::Collation;
 use super::super::document::compare::rank;
-use super::super::document::{Owned, Value, number, type_rank};
+use super::super::document::{Doc, Owned, Value, number, type_rank};
 use super::super::geo::Near;
 use super::super::index::Order;
 use super::super::index::geo::square_value;
@@ -257,7 +257,8 @@ fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place<'_>) -> Bo
     match value {
         Value::Null if inclusive => return null(place),
         Value::Null => return Bounds::exact(Intervals::none()),
-        Value::MinKey | Value::MaxKey | Value::Undefined | Value::Array(_) => return Bounds::all(),
+        Value::Array(items) => return of_arrays(value, *items, side, place),
+        Value::MinKey | Value::MaxKey | Value::Undefined => return Bounds::all(),
         nan if number::is_nan(nan) => {
             return Bounds::exact(if inclusive {
                 point(nan, place)
@@ -282,6 +283,26 @@ fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place<'_>) -> Bo
         (Side::Above, true) => Intervals::range(before(), end_of(rank)),
     };
     Bounds::exact(intervals)
+}
+
+/// An array has the keys of its elements: the first of one that is above another is not below that one's first, and what
+/// is an element itself has a key as a whole.
+fn of_arrays(value: &Value<'_>, items: Doc<'_>, side: Side, place: Place<'_>) -> Bounds {
+    if place.positional || place.element {
+        return Bounds::all();
+    }
+    let first = items.at(0).unwrap_or(Value::Undefined);
+    let is_below = place.collation.compare(&first, value).is_lt();
+    let (least, greatest) = match is_below {
+        true => (&first, value),
+        false => (value, &first),
+    };
+    Bounds::loose(match side {
+        // Above an empty one is every other, whatever is in it.
+        Side::Above if items.is_empty() => Intervals::range(start_of(rank::MIN_KEY), end_of(rank::MAX_KEY)),
+        Side::Above => Intervals::range(before(least, place.collation), end_of(rank::MAX_KEY)),
+        Side::Below => Intervals::range(start_of(rank::MIN_KEY), after(greatest, place.collation)),
+    })
 }
 
 fn of_types(types: TypeSet) -> Bounds {

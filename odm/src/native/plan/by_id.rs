@@ -43,6 +43,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            sieve: None,
             leap: None,
         })
     }

@@ -362,6 +362,7 @@ impl<'a> Candidate<'a> {
             text: None,
             asked: None,
             cover: None,
+            sieve: None,
             leap: None,
             access: Access::Index {
                 index: self.index,

@@ -51,6 +51,10 @@ impl Made {
     pub(crate) fn document(&self) -> &[u8] {
         &self.document
     }
+
+    pub(super) fn doc(&self) -> Doc<'_> {
+        Doc::Raw(&self.document)
+    }
 }
 
 impl Plan {
@@ -63,7 +67,11 @@ impl Plan {
         let Some(view) = only_index(&self.access).and_then(|index| request.indexes.get(index)) else {
             return self;
         };
-        if !view.definition.keeps_values() || view.is_multikey() {
+        if !view.definition.keeps_values() {
+            return self;
+        }
+        if view.is_multikey() {
+            self.leap = self.leap(request, needs).map(Into::into);
             return self;
         }
         let sort = request.sort.filter(|_| !self.sorted);
@@ -88,6 +96,7 @@ impl Plan {
         // Which document is the first goes by the order; of values that are equal by a collation the first of the collection
         // stands for all.
         let is_able = match values {
+            _ if view.is_multikey() => !reverse && has_elements_of_all(request, path, values),
             Values::First => self.sorted,
             Values::There | Values::OrMissing => self.cover.is_some() && !reverse,
         };
@@ -116,8 +125,14 @@ impl Plan {
             // What has no field of a sparse index has no value.
             let is_sparse = definition.sparse && (values == Values::OrMissing || definition.keys.len() > 1);
             let is_whole = definition.partial.is_none() && !is_sparse;
-            let is_usable = !definition.hidden && !view.is_left_out && !view.is_multikey();
-            begins && is_whole && is_usable && definition.keeps_values() && !view.is_foreign_to(request)
+            let is_usable = !definition.hidden && !view.is_left_out;
+            let has_values = !view.is_multikey() || has_elements_of_all(request, path, values);
+            begins
+                && is_whole
+                && is_usable
+                && has_values
+                && definition.keeps_values()
+                && !view.is_foreign_to(request)
         };
         let able = request
             .indexes
@@ -140,6 +155,13 @@ impl Plan {
             ..Plan::collection(false, true)
         })
     }
+}
+
+/// Whether the first documents of each key of an index over arrays have all the elements that are asked for: nothing is
+/// asked of the documents, and no name of the path may be the place of an element.
+fn has_elements_of_all(request: &PlanRequest<'_>, path: &str, values: Values) -> bool {
+    let is_place = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    values == Values::There && request.matcher.asks_nothing() && !path.split('.').any(is_place)
 }
 
 /// What a scan of an index for distinct values goes by.
@@ -170,7 +192,7 @@ impl Leap {
 }
 
 /// The index that all documents come from.
-fn only_index(access: &Access) -> Option<usize> {
+pub(super) fn only_index(access: &Access) -> Option<usize> {
     let mut parts = match access {
         Access::Nothing | Access::Collection { .. } => return None,
         Access::Index { index, .. } => return Some(*index),
@@ -185,7 +207,7 @@ fn only_index(access: &Access) -> Option<usize> {
 }
 
 /// Adds what a filter asks of documents; `false` where a server asks it of documents alone.
-fn add_filter(filter: &Node, needs: &mut Needs) -> bool {
+pub(super) fn add_filter(filter: &Node, needs: &mut Needs) -> bool {
     match filter {
         Node::Always | Node::Never => true,
         Node::And(nodes) => nodes.iter().all(|node| add_filter(node, needs)),
@@ -250,7 +272,7 @@ fn is_kept(value: &Owned) -> bool {
 
 impl Cover {
     /// Of an index that keeps values; `None` where its keys do not have all that is needed.
-    fn of(definition: &IndexDefinition, needs: &Needs) -> Option<Cover> {
+    pub(super) fn of(definition: &IndexDefinition, needs: &Needs) -> Option<Cover> {
         let keys = &definition.keys;
         let has = |path: &str| keys.iter().any(|key| key.path == path);
         if !needs.paths().all(has) {

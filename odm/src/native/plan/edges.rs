@@ -118,6 +118,7 @@ pub(super) fn choose(
         text: None,
         asked: None,
         cover: None,
+        sieve: None,
         leap: None,
     })
 }

@@ -104,6 +104,7 @@ impl Plan {
             text: None,
             asked: None,
             cover: None,
+            sieve: None,
             leap: None,
         }
     }

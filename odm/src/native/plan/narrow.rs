@@ -63,6 +63,7 @@ pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_
         text: None,
         asked: None,
         cover: None,
+        sieve: None,
         leap: None,
     })
 }

@@ -61,6 +61,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         text: Some(Arc::new(text)),
         asked: None,
         cover: None,
+        sieve: None,
         leap: None,
     })
 }

@@ -128,6 +128,7 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
         text: None,
         asked: None,
         cover: None,
+        sieve: None,
         leap: None,
     }))
 }

@@ -55,7 +55,7 @@ pub(super) enum Request {
     Check(Option<String>),
     Maintenance(Maintenance),
     /// What a command's document asks for.
-    Command(Job, Option<Concern>),
+    Command(Job, Concern),
 }
 
 /// How long an operation may take, waiting for others included.

@@ -158,9 +158,13 @@ impl TextSearch {
                 });
             }
             if !(phrases.is_empty() && self.negated_phrases.is_empty()) {
-                // A phrase is read in the language of the text that may have it.
-                let text = folded(text, language, self.sensitive);
-                let has = |phrase: &String| text.contains(&folded(phrase, language, self.sensitive));
+                // A phrase is read in the language of the text that may have it; by the case of letters never in Turkish.
+                let sensitive = Sensitive {
+                    case: self.sensitive.case && language != Language::Turkish,
+                    ..self.sensitive
+                };
+                let text = folded(text, language, sensitive);
+                let has = |phrase: &String| text.contains(&folded(phrase, language, sensitive));
                 phrases.retain(|phrase| !has(phrase));
                 refused |= self.negated_phrases.iter().any(has);
             }

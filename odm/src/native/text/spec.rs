@@ -42,6 +42,13 @@ struct Frequency {
 }
 
 impl TextSpec {
+    /// The names of a document's own fields on which its terms depend; none when they may depend on any.
+    pub(crate) fn roots(&self) -> Option<Vec<String>> {
+        let texts = self.weights.keys().filter_map(|path| path.split('.').next());
+        let languages = std::iter::once(self.override_field.as_str());
+        (!self.wildcard).then(|| texts.chain(languages).map(str::to_owned).collect())
+    }
+
     /// Visits the texts of a document.
     ///
     /// # Errors

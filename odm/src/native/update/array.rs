@@ -101,12 +101,7 @@ impl Push {
                 context.id_text()
             )));
         };
-        let count = existing.count();
-        // Sorting what there is counts as a change, even into the order that it has.
-        if self.items.is_empty()
-            && (self.sort.is_none() || count == 0)
-            && self.slice.is_none_or(|slice| kept(slice, count) == count)
-        {
+        if self.keeps(existing.count()) {
             return Ok(Outcome::Keep);
         }
         if let (None, None, None) = (self.position, &self.sort, self.slice) {
@@ -115,6 +110,19 @@ impl Push {
         Ok(Outcome::Set(
             self.applied(existing.values().map(Owned::from).collect(), context),
         ))
+    }
+
+    /// Whether an array of so many items stays as it is. To sort what there is counts as a change, even into the order that
+    /// it has, and so do new items that a slice takes away again.
+    fn keeps(&self, count: usize) -> bool {
+        self.is_idle(count) || (count == 0 && self.items.is_empty())
+    }
+
+    /// Whether there is nothing to do to an array of so many items. Beside other changes, to sort none is told as one.
+    pub(super) fn is_idle(&self, count: usize) -> bool {
+        self.items.is_empty()
+            && self.sort.is_none()
+            && self.slice.is_none_or(|slice| kept(slice, count) == count)
     }
 
     /// Whether the change is told as new items at the end: from this length to that one.

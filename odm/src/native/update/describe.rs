@@ -21,6 +21,35 @@ pub(crate) struct Description {
     pub(crate) truncated: Vec<(String, usize)>,
 }
 
+impl Description {
+    /// Of a document that got whole fields.
+    pub(crate) fn of_fields(old: &[u8], new: &[u8]) -> Description {
+        let mut fields: Vec<(&str, Value<'_>)> = Vec::new();
+        let new = Doc::Raw(new);
+        fields.extend(
+            new.elements()
+                .map(|element| (element.name_str(), element.value())),
+        );
+        fields.sort_by_key(|(name, _)| *name);
+        let (changed, created): (Vec<_>, Vec<_>) = fields
+            .into_iter()
+            .filter(|(name, value)| Doc::Raw(old).get(name).is_none_or(|before| !same(&before, value)))
+            .partition(|(name, _)| Doc::Raw(old).get(name).is_some());
+        let updated = changed.into_iter().chain(created);
+        Description {
+            updated: updated
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .collect(),
+            ..Description::default()
+        }
+    }
+
+    /// Of a document that stages made; `None` when that is best told by the document itself.
+    pub(crate) fn of_stages(old: &[u8], new: &[u8]) -> Option<Description> {
+        difference::describe(old, new)
+    }
+}
+
 impl Updater {
     /// What the update made of `old`; `None` when it took another document's place as a whole.
     pub(crate) fn describe(
@@ -73,7 +102,7 @@ impl Walk<'_, '_> {
         for (name, node) in children.as_slice() {
             let at = join(path, name);
             match (old.get(name), new.get(name)) {
-                (Some(before), Some(after)) if !same(&before, &after) => {
+                (Some(before), Some(after)) if self.is_changed(node, &before, &after)? => {
                     if self.goes_deeper(node, &before, &after) && !self.is_whole(node, &before, &after)? {
                         deeper.push((node, before, after, at));
                     } else {
@@ -90,6 +119,64 @@ impl Walk<'_, '_> {
             self.value(node, &before, &after, &at)?;
         }
         Ok(())
+    }
+
+    /// Whether the update counts as a change of the value, which may have the bytes that it had.
+    fn is_changed(&self, node: &Node, before: &Value<'_>, after: &Value<'_>) -> Result<bool> {
+        Ok(!same(before, after) || self.touches(node, before)?)
+    }
+
+    /// Whether an operation that is always a change reaches the value.
+    fn touches(&self, node: &Node, value: &Value<'_>) -> Result<bool> {
+        match (node, value) {
+            (Node::Leaf(operation), _) => Ok(match (&**operation, value) {
+                (Operation::Push(push), Value::Array(items)) => !push.is_idle(items.count()),
+                (Operation::CurrentDate(_), _) => true,
+                _ => false,
+            }),
+            (Node::Object(object), Value::Document(doc) | Value::Array(doc)) => {
+                let is_array = value.as_array().is_some();
+                for (name, child) in self.children(object)?.as_slice() {
+                    let inner = match is_array {
+                        true => array_index(name).and_then(|index| doc.at(index)),
+                        false => doc.get(name),
+                    };
+                    if let Some(inner) = inner
+                        && self.touches(child, &inner)?
+                    {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            (Node::Each(each), Value::Array(items)) => {
+                let chosen = self.chosen(each, *items)?;
+                Ok(!self.changed(each, &chosen, (*items, *items))?.is_empty())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The chosen items that the update counts as changed.
+    fn changed<'v>(
+        &self,
+        each: &[Each],
+        chosen: &[(usize, Vec<usize>)],
+        (before, after): (Doc<'v>, Doc<'v>),
+    ) -> Result<Vec<(usize, Value<'v>)>> {
+        let mut changed = Vec::new();
+        let pairs = before.values().zip(after.values()).enumerate();
+        let mut chosen = chosen.iter().peekable();
+        for (index, (old, new)) in pairs {
+            let Some((_, positions)) = chosen.next_if(|(own, _)| *own == index) else {
+                continue;
+            };
+            let node = combined(each, positions, &Location::root(""))?;
+            if self.is_changed(&node, &old, &new)? {
+                changed.push((index, new));
+            }
+        }
+        Ok(changed)
     }
 
     /// Whether the description of a change is about parts of the value.
@@ -110,7 +197,8 @@ impl Walk<'_, '_> {
         let (Node::Each(each), Value::Array(before), Value::Array(after)) = (node, before, after) else {
             return Ok(false);
         };
-        Ok(self.chosen(each, *before)?.len() != 1 && changed(*before, *after).len() != 1)
+        let chosen = self.chosen(each, *before)?;
+        Ok(chosen.len() != 1 && self.changed(each, &chosen, (*before, *after))?.len() != 1)
     }
 
     fn value(&mut self, node: &Node, before: &Value<'_>, after: &Value<'_>, at: &str) -> Result<()> {
@@ -156,7 +244,7 @@ impl Walk<'_, '_> {
         let Some(new) = after.at(index) else { return Ok(()) };
         let at = format!("{path}.{index}");
         match before.at(index) {
-            Some(old) if same(&old, &new) => {}
+            Some(old) if !self.is_changed(node, &old, &new)? => {}
             Some(old) if self.goes_deeper(node, &old, &new) => self.value(node, &old, &new, &at)?,
             _ => self.out.updated.push((at, new.into())),
         }
@@ -172,7 +260,7 @@ impl Walk<'_, '_> {
             let node = combined(each, positions, &root)?;
             return self.item(&node, before, after, *index, path);
         }
-        match changed(before, after).as_slice() {
+        match self.changed(each, &chosen, (before, after))?.as_slice() {
             [(index, new)] => self.out.updated.push((format!("{path}.{index}"), (*new).into())),
             _ => self
                 .out
@@ -203,15 +291,6 @@ impl Walk<'_, '_> {
     fn children<'n>(&self, object: &'n Object) -> Result<Children<'n>> {
         object.children(self.context.matched)
     }
-}
-
-/// The items that are others than before.
-fn changed<'v>(before: Doc<'v>, after: Doc<'v>) -> Vec<(usize, Value<'v>)> {
-    let pairs = before.values().zip(after.values()).enumerate();
-    pairs
-        .filter(|(_, (old, new))| !same(old, new))
-        .map(|(index, (_, new))| (index, new))
-        .collect()
 }
 
 /// A dotted path.

@@ -41,9 +41,13 @@ pub(super) fn describe(old: &[u8], new: &[u8]) -> Option<Description> {
 fn fields<'a>(old: Doc<'a>, new: Doc<'a>) -> Vec<Edit<'a>> {
     let mut edits = Vec::new();
     let mut later = new.elements().peekable();
-    let mut removed: Vec<String> = Vec::new();
+    let (mut removed, mut last): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for element in old.elements() {
         let name = element.name_str();
+        if later.peek().is_none() {
+            last.push(name.to_owned());
+            continue;
+        }
         match later.next_if(|next| next.name_str() == name) {
             Some(next) => edits.extend(edit(name.to_owned(), element.value(), next.value())),
             None => removed.push(name.to_owned()),
@@ -53,7 +57,10 @@ fn fields<'a>(old: Doc<'a>, new: Doc<'a>) -> Vec<Edit<'a>> {
         .map(|element| (element.name_str().to_owned(), element.value()))
         .collect();
     removed.retain(|name| added.iter().all(|(other, _)| other != name));
-    edits.extend(removed.into_iter().map(Edit::Remove));
+    // As on the server: what is gone at the end first, the others by their names.
+    removed.sort_unstable();
+    let removed = last.into_iter().chain(removed);
+    edits.extend(removed.map(Edit::Remove));
     edits.extend(added.into_iter().map(|(name, value)| Edit::Insert(name, value)));
     edits
 }

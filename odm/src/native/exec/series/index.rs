@@ -3,7 +3,7 @@
 use super::super::super::catalog::rules::Series;
 use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::index::{IndexDefinition, IndexKeys, Order};
 use super::partial;
@@ -14,13 +14,50 @@ use super::partial;
 /// Codes 67, 72 and 5916301, with the server's words.
 pub(crate) fn check(series: &Series, own: &Collation, spec: Doc<'_>) -> Result<()> {
     let invalid = |text: &'static str| Err(Fault::new(code::INVALID_OPTIONS, text));
-    let asks = |name: &str| spec.get(name).is_some_and(|value| is_true(&value));
     let keys = match spec.get("key") {
         Some(Value::Document(keys)) => keys,
         _ => Doc::empty(),
     };
+    // In the order in which they are written.
+    for element in spec.elements() {
+        match element.name_str() {
+            "key" => check_keys(series, keys)?,
+            "sparse" if is_measured(series, keys) => {
+                return invalid("Sparse indexes are not supported on time-series measurements");
+            }
+            "unique" if is_true(&element.value()) => {
+                return invalid("Unique indexes are not supported on time-series collections");
+            }
+            "expireAfterSeconds" => {
+                return invalid("TTL indexes are not supported on time-series collections");
+            }
+            "partialFilterExpression" => check_filter(series, spec, &element.value())?,
+            _ => {}
+        }
+    }
+    // It would have a key for the least and one for the greatest of each.
+    if keys
+        .elements()
+        .any(|key| key.name().ends_with(b"$**") && !series.is_of_meta(key.name_str()))
+    {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            "wildcard indexes do not allow compounding",
+        ));
+    }
+    match has_places(series, keys) {
+        true => check_places(own, spec),
+        false => Ok(()),
+    }
+}
+
+/// Refuses what a time series is not indexed by.
+fn check_keys(series: &Series, keys: Doc<'_>) -> Result<()> {
     if keys.values().any(|order| order.as_str() == Some("text")) {
-        return invalid("Text indexes are not supported on time-series collections");
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "Text indexes are not supported on time-series collections",
+        ));
     }
     for element in keys.elements() {
         let (path, order) = (element.name_str(), element.value());
@@ -37,33 +74,36 @@ pub(crate) fn check(series: &Series, own: &Collation, spec: Doc<'_>) -> Result<(
             let kinds = "(numbers only), or '2dsphere'";
             return Err(bad_key(keys, "measurement fields", kinds, path, &order));
         }
-        if spec.get("sparse").is_some() {
-            return invalid("Sparse indexes are not supported on time-series measurements");
+    }
+    Ok(())
+}
+
+/// Refuses a filter that a time series does not have, or not with a collation.
+fn check_filter(series: &Series, spec: Doc<'_>, filter: &Value<'_>) -> Result<()> {
+    let filter = match filter {
+        Value::Document(filter) => *filter,
+        // As an array it is read as a document.
+        Value::Array(_) => return Ok(()),
+        _ => {
+            return Err(Fault::new(
+                10_065,
+                "invalid parameter: expected an object (partialFilterExpression)",
+            ));
         }
-    }
-    if asks("unique") {
-        return invalid("Unique indexes are not supported on time-series collections");
-    }
-    if spec.get("expireAfterSeconds").is_some() {
-        return invalid("TTL indexes are not supported on time-series collections");
-    }
-    // It would have a key for the least and one for the greatest of each.
-    if keys
-        .elements()
-        .any(|key| key.name().ends_with(b"$**") && !series.is_of_meta(key.name_str()))
-    {
+    };
+    if spec.get("collation").is_some() {
         return Err(Fault::new(
-            code::CANNOT_CREATE_INDEX,
-            "wildcard indexes do not allow compounding",
+            code::INDEX_OPTIONS_CONFLICT,
+            "On a time-series collection, partialFilterExpression and collation arguments are incompatible",
         ));
     }
-    if has_places(series, keys) {
-        check_places(own, spec)?;
-    }
-    match spec.get("partialFilterExpression") {
-        Some(Value::Document(filter)) => partial::check(series, filter),
-        _ => Ok(()),
-    }
+    partial::check(series, filter)
+}
+
+/// Whether it has something of measurements. What the server keeps of such an index is the specification as it was given.
+pub(crate) fn is_measured(series: &Series, keys: Doc<'_>) -> bool {
+    let mut names = keys.elements();
+    names.any(|key| key.name_str() != series.time && !series.is_of_meta(key.name_str()))
 }
 
 /// Whether it is about places in measurements.
@@ -100,10 +140,35 @@ pub(crate) fn define(series: &Series, spec: Doc<'_>) -> Result<IndexDefinition> 
     // What the server keeps as it was given has no version unless one was given.
     let is_kept =
         has_places(series, definition.key_pattern()) || spec.get("partialFilterExpression").is_some();
-    Ok(match is_kept && spec.get(VERSION).is_none() {
+    let definition = match is_kept && spec.get(VERSION).is_none() {
         true => definition.without_option(VERSION),
         false => definition,
+    };
+    // Of another index the server leaves out what is false.
+    Ok(match is_measured(series, definition.key_pattern()) {
+        true => definition,
+        false => definition.without_false(&["hidden", "unique"]),
     })
+}
+
+/// The keys of an index as the server has them, of buckets.
+pub(crate) fn shown_keys(series: &Series, keys: Doc<'_>) -> String {
+    let mut shown = Vec::new();
+    for key in keys.elements() {
+        let (path, order) = (key.name_str(), Owned::from(key.value()));
+        if let Some(meta) = &series.meta
+            && series.is_of_meta(path)
+        {
+            shown.push((format!("meta{}", path.get(meta.len()..).unwrap_or("")), order));
+            continue;
+        }
+        let bounds = match order.as_value().is_number() && as_f64(&order.as_value()) < Some(0.0) {
+            true => ["max", "min"],
+            false => ["min", "max"],
+        };
+        shown.extend(bounds.map(|bound| (format!("control.{bound}.{path}"), order.clone())));
+    }
+    Owned::Document(shown).as_value().to_string()
 }
 
 /// The keys that a document has in an index.

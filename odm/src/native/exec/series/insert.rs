@@ -167,11 +167,21 @@ impl Insertion<'_> {
         Ok(())
     }
 
-    /// Inserts the documents of buckets all of whose documents have their keys, and none of a source behind another.
+    /// Inserts the documents of the buckets before the first with a document that has no keys, in the order in which the
+    /// documents come to them.
     fn put_fitting_buckets(&mut self, documents: &[Timed], outcome: &mut Outcome) -> Result<()> {
-        let faults = self.faults_of_buckets(documents);
+        let buckets = self.buckets(documents);
+        let mut first: Option<(usize, &Fault)> = None;
+        for (document, bucket) in documents.iter().zip(&buckets) {
+            if let Err(fault) = &document.keys
+                && first.is_none_or(|(before, _)| *bucket < before)
+            {
+                first = Some((*bucket, fault));
+            }
+        }
         let command = self.series.open.next_command();
-        for (document, fault) in documents.iter().zip(faults) {
+        for (document, bucket) in documents.iter().zip(&buckets) {
+            let fault = first.filter(|(from, _)| bucket >= from).map(|(_, fault)| fault);
             match (&document.keys, fault) {
                 (Ok(keys), None) => {
                     self.put(document, keys, command)?;
@@ -186,37 +196,21 @@ impl Insertion<'_> {
         Ok(())
     }
 
-    /// Per document, what is wrong with one that goes into the same bucket, or into an earlier one of its source.
-    fn faults_of_buckets<'d>(&self, documents: &'d [Timed]) -> Vec<Option<&'d Fault>> {
+    /// Per document, which of the buckets it goes into, counted as documents come to them.
+    fn buckets(&self, documents: &[Timed]) -> Vec<usize> {
         let trial = self.series.open.copied();
         let command = trial.next_command();
-        let mut buckets = Vec::with_capacity(documents.len());
-        // The first bucket of a source that fails, and why.
-        let mut failing: HashMap<&[u8], (BucketId, &Fault)> = HashMap::new();
-        for (document, number) in documents.iter().zip(0..) {
-            let arrival = document.arrival(self.series, command);
-            let record = trial.next(&arrival).unwrap_or_else(|| {
-                let begin = self.begin_of_bucket(document.millis) * 1000;
-                trial.open(&arrival, BucketId::nowhere(number), begin)
-            });
-            let bucket = BucketId::of(record);
-            buckets.push(bucket);
-            if let Err(fault) = &document.keys {
-                failing.entry(&document.source).or_insert((bucket, fault));
-            }
-        }
-        let mut failed: HashMap<&[u8], &Fault> = HashMap::new();
-        let documents = documents.iter().zip(buckets);
+        let mut numbers: HashMap<BucketId, usize> = HashMap::new();
+        let documents = documents.iter().zip(0..);
         documents
-            .map(|(document, bucket)| {
-                let source = document.source.as_slice();
-                match failing.get(source) {
-                    Some((first, fault)) if *first == bucket => {
-                        failed.insert(source, fault);
-                    }
-                    _ => {}
-                }
-                failed.get(source).copied()
+            .map(|(document, number)| {
+                let arrival = document.arrival(self.series, command);
+                let record = trial.next(&arrival).unwrap_or_else(|| {
+                    let begin = self.begin_of_bucket(document.millis) * 1000;
+                    trial.open(&arrival, BucketId::nowhere(number), begin)
+                });
+                let next = numbers.len();
+                *numbers.entry(BucketId::of(record)).or_insert(next)
             })
             .collect()
     }
@@ -272,7 +266,8 @@ impl Insertion<'_> {
         ordered.sort_by_key(|document| time(document));
         for ((record, old), new) in found.iter().zip(ordered) {
             if old != new {
-                record::replace(self.write, self.namespace, self.collection, *record, old, new)?;
+                let at = (*record, old.as_slice());
+                record::replace(self.write, self.namespace, self.collection, at, new, None)?;
             }
         }
         Ok(())

@@ -47,6 +47,20 @@ impl<'a> Change<'a> {
         self.names("to", database, Some(collection))
     }
 
+    /// Whether it happened in the server's own databases and collections, of which only streams of a collection that got
+    /// its name from one tell.
+    pub(super) fn is_internal(&self) -> bool {
+        !["ns", "to"].into_iter().any(|field| {
+            let Some(Value::Document(ns)) = self.body.get(field) else {
+                return false;
+            };
+            let is_own = matches!(ns.get("db"), Some(Value::String("admin" | "config" | "local")));
+            let is_system =
+                matches!(ns.get("coll"), Some(Value::String(name)) if name.starts_with("system."));
+            !is_own && !is_system
+        })
+    }
+
     fn names(&self, field: &str, database: &str, collection: Option<&str>) -> bool {
         let Some(Value::Document(ns)) = self.body.get(field) else {
             return false;

@@ -189,6 +189,7 @@ pub(super) fn explain_request(
     backend: &'static str,
 ) -> Result<ExplainRequest> {
     let counts = matches!(operation, Operation::Count(_));
+    let figures = counts || matches!(operation, Operation::Update(_) | Operation::Delete(_));
     let writes = matches!(
         operation,
         Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
@@ -284,6 +285,7 @@ pub(super) fn explain_request(
         filter: filter.as_bytes().to_vec(),
         counts,
         writes,
+        figures,
         skip,
         limit,
         extras: Extras::default(),
