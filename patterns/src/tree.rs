@@ -46,7 +46,8 @@
 //! | [`NestedSets`] | `left`, `right`, `parent` | `parent`, `left`; `left`, `right`; `right` |
 //!
 //! A tree of a model that is one kind of its collection's documents is of that kind alone, whose field stands in front of the
-//! keys as the tenant's does. Paths compare by their bytes whatever the collation of the collection, and so does their
+//! keys as the tenant's does. On the database of a tenant ([`Db::for_tenant`](odm::Db::for_tenant)) the tree of a model with tenants is that
+//! tenant's, with a state document of its own, as if [`TreeOptions::tenant`] said so. Paths compare by their bytes whatever the collation of the collection, and so does their
 //! index.
 //!
 //! The first, third and fourth have a `position` beside, unless [`ByKey`] says that siblings need no places. The fields
@@ -62,6 +63,7 @@
 //! | | |
 //! |---|---|
 //! | a change | happens as a whole or not at all: in a transaction, or in that of the caller, which can only be aborted where a rule, a hook or the database refuses one of its writes; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
+//! | a refused write | where its writes are recorded first too: a change of which the database refuses one (a unique index, a validator, a document that grows too large) is taken back, also by whoever comes next. Fields are again what they were when it was recorded, those that hooks wrote too; a version is counted on. What rules of references did elsewhere by then stays. After other errors, such as a lost connection, the change may still be made by whoever comes next |
 //! | many at a time | changes of one tree come one after another: all of them touch its state document, and are run again by themselves when another was first. So no crossing moves make a circle, and no inserts share a place |
 //! | reading | each method sees what was committed when its queries ran; only those of one transaction see one moment |
 //! | both ways | a process that writes ahead and one that uses transactions can share a tree: where there are transactions, an intent is carried out in some that hold the state |
@@ -86,7 +88,8 @@
 //! # What it costs
 //!
 //! Queries, and documents written, for a node with `c` children and `d` ancestors; `s` nodes in its subtree. Each
-//! operation reads the node first, and each change the state and its neighbours.
+//! operation reads the node first, and each change the state and its neighbours; one that is recorded first reads the nodes
+//! that it writes once more, to be taken back if need be.
 //!
 //! | | parent | children | ancestors | paths | nested sets |
 //! |---|---|---|---|---|---|
@@ -115,6 +118,7 @@ mod execute;
 mod forest;
 mod gate;
 mod graft;
+mod grave;
 mod handle;
 mod identity;
 mod intent;
@@ -130,12 +134,14 @@ mod plan;
 mod position;
 mod problem;
 mod read;
+mod record;
 mod render;
 mod repair;
 mod segment;
 mod slot;
 mod state;
 mod thread;
+mod undo;
 mod verify;
 mod whole;
 mod write;

@@ -14,7 +14,7 @@ use super::options::Numbering;
 use super::plan::Plan;
 use super::position::{DeleteMode, Order};
 use super::segment;
-use super::slot::{Place, is_in};
+use super::slot::{Place, Placed, is_in};
 
 /// Documents to be inserted, those before their children, with the places of their parents in the list.
 pub(super) type Seedlings = Vec<(Document, Option<usize>)>;
@@ -96,15 +96,16 @@ impl Core {
             let mut outcome = Outcome::default();
             match change {
                 Change::Insert { forests } => {
+                    let mut placed = Vec::with_capacity(forests.len());
                     for (documents, place) in forests {
-                        self.plan_insert(documents, place, &mut plan).await?;
+                        placed.extend(self.plan_insert(documents, place, &mut plan).await?);
                     }
                     if forests.len() > 1 && self.layout.shape == Shape::Nested && plan.moves_nodes() {
                         // Room was made twice, each time as if the other were not there.
-                        self.number_anew(&mut plan).await?;
+                        self.number_anew(&placed, &mut plan).await?;
                     }
                 }
-                Change::Copy { copies, place, .. } => self.plan_insert(copies, place, &mut plan).await?,
+                Change::Copy { copies, place, .. } => drop(self.plan_insert(copies, place, &mut plan).await?),
                 Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
                 Change::Delete { id, mode, for_ever } => {
                     plan.for_ever = *for_ever;
@@ -135,7 +136,7 @@ impl Core {
         documents: &[(Document, Option<usize>)],
         place: &Place,
         plan: &mut Plan,
-    ) -> Result<()> {
+    ) -> Result<Option<Placed>> {
         let mut grafts = Vec::with_capacity(documents.len());
         let mut known = std::collections::HashSet::new();
         for (document, parent) in documents {
@@ -150,14 +151,16 @@ impl Core {
             });
         }
         let Some(first) = documents.first() else {
-            return Ok(());
+            return Ok(None);
         };
         self.refuse_known(&grafts, None).await?;
         let slot = self.slot(place, &[], Some(&first.0)).await?;
+        let tops = tops(&grafts);
         if self.layout.shape == Shape::Children {
-            self.list_children(tops(&grafts), &slot, plan);
+            self.list_children(tops.clone(), &slot, plan);
         }
-        self.graft(grafts, &slot, plan).await
+        self.graft(grafts, &slot, plan).await?;
+        Ok(Some(Placed { tops, slot }))
     }
 
     /// Refuses nodes that are there already, but for one, and those whose segment is that of another.

@@ -46,7 +46,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     ///
     /// # Errors
     /// `Damaged` when the tree has problems that lose nodes on the way: [`repair`](Tree::repair) it first; `Segment`,
-    /// `PathTooLong` and `TooDeep` when the other model or its options cannot hold it. Then nothing is written.
+    /// `PathTooLong` and `TooDeep` when the other model or its options cannot hold it; `Database` when it refuses a write.
+    /// Then nothing is written.
     pub async fn convert<T: TreeModel>(&self, options: TreeOptions) -> Result<Tree<M, T>> {
         let from = self.core()?;
         let to = Tree::<M, T>::new(&from.db, options);

@@ -41,7 +41,7 @@ pub(super) enum Scope {
 impl Core {
     pub(super) fn new(db: &Db, layout: Arc<Layout>, gate: Arc<dyn Gate>) -> Core {
         Core {
-            nodes: db.raw_collection(&layout.collection),
+            nodes: gate.nodes(db, &layout.collection),
             states: db.raw_collection(&layout.state),
             db: db.clone(),
             layout,
@@ -54,7 +54,7 @@ impl Core {
     /// The same tree on another executor, such as a transaction.
     pub(super) fn within(&self, db: &Db) -> Core {
         Core {
-            nodes: db.raw_collection(&self.layout.collection),
+            nodes: self.gate.nodes(db, &self.layout.collection),
             states: db.raw_collection(&self.layout.state),
             db: db.clone(),
             layout: self.layout.clone(),

@@ -121,7 +121,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let mut seen = core.unconverted().await?;
         let mut bulk = self.collection.bulk_write();
         if core.scope == Scope::All {
-            bulk = bulk.with_deleted();
+            bulk = bulk.with_deleted().unscoped();
         }
         let prepared = bulk
             .replace_one(|_| M::key_field().eq(node.key()), node)

@@ -9,7 +9,8 @@ use odm::{Error, ErrorKind};
 /// `Result` with [`TreeError`].
 pub type Result<T, E = TreeError> = std::result::Result<T, E>;
 
-/// Why a tree was not read or changed. Nothing was written.
+/// Why a tree was not read or changed. Nothing was written; after an error of the way to the database, such as
+/// [`ErrorKind::Network`], a change may still be made by whoever comes next.
 ///
 /// It becomes an [`odm::Error`] by `?`, with the kind that fits and itself as the source.
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ pub enum TreeError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// The database failed.
+    /// The database failed, or refuses a write: of kind `DuplicateKey` or `Validation` with the `_id` of the node.
     Database(Error),
 }
 

@@ -13,6 +13,7 @@ use super::gate::{Prepared, Ruling};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::State;
+use super::undo::is_definite;
 
 /// How often a change is planned anew because others were first.
 pub(super) const ATTEMPTS: usize = 10_000;
@@ -158,7 +159,8 @@ impl Core {
         let Some(intent) = &state.intent else {
             return self.check_layout(state);
         };
-        self.as_a_whole(|| self.carry_out(intent)).await?;
+        self.as_a_whole(async || self.carry_out(intent).await.map(drop))
+            .await?;
         // It may have been a conversion.
         let now = self.state().await?;
         now.map_or(Ok(()), |now| self.check_layout(&now))
@@ -206,6 +208,7 @@ impl Core {
         for writes in writes.chunks(BATCH) {
             let mut bulk = self.nodes.bulk_write();
             let mut inserted: Vec<Option<&Document>> = Vec::with_capacity(writes.len());
+            let mut written = Vec::with_capacity(writes.len());
             let mut expected = 0;
             for write in writes {
                 let mut document = None;
@@ -226,6 +229,7 @@ impl Core {
                     Write::Rename { from, new, .. } => {
                         expected += 1;
                         inserted.push(None);
+                        written.push(Some(from));
                         document = Some(new);
                         bulk.delete_one(Write::filter(from)).insert(new)
                     }
@@ -240,8 +244,15 @@ impl Core {
                     }
                 };
                 inserted.push(document);
+                written.push(write.node());
             }
-            let made = bulk.await.map_err(|error| self.refused(error, &inserted))?;
+            let made = bulk.await.map_err(|error| {
+                let at = error.write_errors().first().map(|first| first.index);
+                match at.and_then(|at| inserted.get(at).copied().flatten()) {
+                    Some(_) => self.refused(error, &inserted),
+                    None => self.refused_of(error, &written),
+                }
+            })?;
             if made.matched + made.deleted != expected as u64 {
                 return Err(TreeError::Database(Error::new(
                     ErrorKind::Validation,
@@ -319,16 +330,30 @@ impl Turns {
 impl Core {
     /// The error of a batch; that of an insert names its document.
     pub(super) fn refused(&self, error: Error, inserted: &[Option<&Document>]) -> TreeError {
-        if !error.is_duplicate_key() {
-            return error.into();
-        }
         let at = error.write_errors().first().map_or(0, |first| first.index);
-        match inserted.get(at) {
-            Some(Some(document)) => {
-                let id = document.get("_id").cloned().unwrap_or(Bson::Null);
-                self.layout.duplicate(id, Some(error))
-            }
-            _ => error.into(),
+        let Some(Some(document)) = inserted.get(at) else {
+            return error.into();
+        };
+        let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+        match error.is_duplicate_key() {
+            true => self.layout.duplicate(id, Some(error)),
+            false => self.blamed(error, &id),
+        }
+    }
+
+    /// The error of a batch of changes; that of one node names it.
+    pub(super) fn refused_of(&self, error: Error, written: &[Option<&Bson>]) -> TreeError {
+        let at = error.write_errors().first().map(|first| first.index);
+        match at.and_then(|at| written.get(at).copied().flatten()) {
+            Some(id) => self.blamed(error, id),
+            None => error.into(),
+        }
+    }
+
+    fn blamed(&self, error: Error, id: &Bson) -> TreeError {
+        match is_definite(&error.clone().into()) {
+            true => TreeError::Database(error.with_model(self.layout.model).with_id(id.clone())),
+            false => error.into(),
         }
     }
 }

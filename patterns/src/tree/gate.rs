@@ -15,6 +15,9 @@ use super::plan::{Plan, Write};
 
 /// A model's writes, without its type.
 pub(super) trait Gate: fmt::Debug + Send + Sync {
+    /// The nodes as they are stored; of a model with tenants those that the database shows.
+    fn nodes(&self, db: &Db, collection: &str) -> Collection<Document>;
+
     /// The writes as the model makes them, and what is to be told when they are written.
     fn prepare<'a>(&self, db: &Db, collection: &'a str, plan: Plan) -> BoxFuture<'a, Result<Prepared>>;
 
@@ -72,6 +75,10 @@ impl<M> fmt::Debug for Typed<M> {
 }
 
 impl<M: Model> Gate for Typed<M> {
+    fn nodes(&self, db: &Db, collection: &str) -> Collection<Document> {
+        db.collection_named::<M>(collection).raw()
+    }
+
     fn prepare<'a>(&self, db: &Db, collection: &'a str, plan: Plan) -> BoxFuture<'a, Result<Prepared>> {
         let collection = db.collection_named::<M>(collection);
         Box::pin(async move {
@@ -106,7 +113,7 @@ impl<M: Model> Gate for Typed<M> {
 }
 
 async fn prepare<M: Model>(collection: &Collection<M>, mut plan: Plan) -> Result<Prepared> {
-    let mut bulk = collection.bulk_write().with_deleted();
+    let mut bulk = collection.bulk_write().with_deleted().unscoped();
     if plan.for_ever {
         bulk = bulk.for_ever();
     }

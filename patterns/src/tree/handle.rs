@@ -44,9 +44,11 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let layout = crate::beside::room_in::<M>(DENIED)
             .map_err(TreeError::from)
             .and(layout);
-        let layout = layout.and_then(|layout| layout.of_model(M::DESCRIPTOR));
+        let layout =
+            layout.and_then(|layout| layout.of_tenant(collection.tenant()?)?.of_model(M::DESCRIPTOR));
         let core = layout.map(|mut layout| {
             layout.deleted = collection.soft_delete_field();
+            layout.version = M::version_field();
             Core::new(db, Arc::new(layout), Arc::new(Typed::<M>::new()))
         });
         Tree {
@@ -66,7 +68,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         Ok(tree)
     }
 
-    /// Makes the tree ready: builds the indexes, and carries out a change that a process which ended had begun.
+    /// Makes the tree ready: builds the indexes, and carries out a change that a process which ended had begun, or takes it
+    /// back where the database refuses it.
     /// Not inside a transaction.
     ///
     /// # Errors

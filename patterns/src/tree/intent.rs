@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use odm::ErrorKind;
-use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
 
 use super::core::Core;
@@ -20,144 +19,99 @@ use super::identity::{Identity, same};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
+use super::undo::{BACK, DELETES, Fate, is_definite};
 use crate::own;
 use crate::still::still;
 
 /// The field of the intent that wrote a node last, where intents are used.
 pub(super) const FENCE: &str = "tree_fence";
 
-/// How many bytes of writes stand in one document.
-const CHUNK: usize = 2 << 20;
-
-const BATCH: usize = 1_000;
-
-/// For how many changes a deletion is remembered.
-const REMEMBERED: i64 = 1_000;
+pub(super) const BATCH: usize = 1_000;
 
 impl Core {
     /// Records the writes of a plan and makes them; `false` when the tree was changed since the version was read.
     ///
     /// # Errors
-    /// When an insert is refused; then nothing is written. After other errors the writes are made by whoever comes next.
+    /// When the database refuses one of them; then all are taken back. After other errors they are made, or taken back, by
+    /// whoever comes next.
     pub(super) async fn intend(&self, version: i64, plan: &Plan) -> Result<bool> {
-        let fence = version + 1;
-        let attempt = ObjectId::new();
-        let mut chunks: Vec<Vec<Document>> = vec![Vec::new()];
-        let mut bytes = 0;
-        for write in &plan.writes {
-            let document = write.to_document();
-            let size = odm::bson::serialize_to_vec(&document).map_or(0, |bytes| bytes.len());
-            if bytes + size > CHUNK && bytes > 0 {
-                chunks.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += size;
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.push(document);
-            }
-        }
-        let mut settled = plan.state.clone();
-        if let Some(roots) = &plan.roots {
-            settled.insert(self.layout.roots(), roots.clone());
-        }
-        let mut intent = doc! { "fence": fence, "state": settled, "for_ever": plan.for_ever };
-        if chunks.len() == 1 {
-            intent.insert("writes", chunks.pop().unwrap_or_default());
-        } else {
-            intent.extend(doc! { "attempt": attempt, "chunks": i64::try_from(chunks.len()).unwrap_or(0) });
-            for (place, chunk) in chunks.into_iter().enumerate() {
-                let id = doc! { "attempt": attempt, "chunk": i64::try_from(place).unwrap_or(0) };
-                self.states
-                    .insert(doc! { "_id": id, "attempt": attempt, "writes": chunk })
-                    .await?;
-            }
-        }
-        if !self.record_intent(version, intent.clone()).await? {
-            self.forget_chunks(&intent).await?;
+        let Some(intent) = self.record(version, plan).await? else {
             return Ok(false);
+        };
+        match self.carry_out(&intent).await? {
+            Fate::Made => Ok(true),
+            Fate::Undone(refusal) => Err(*refusal),
         }
-        self.carry_out(&intent).await?;
-        Ok(true)
     }
 
-    /// Makes the writes of the change that is under way, if there is one.
+    /// Makes the writes of the change that is under way, if there is one, or takes them back.
     ///
     /// # Errors
-    /// Those of the database.
-    pub(super) async fn roll_forward(&self) -> Result<bool> {
-        let intent = self.state().await?.and_then(|state| state.intent);
-        match intent {
-            None => Ok(false),
-            Some(intent) => {
-                // The refusal of an insert was its owner's: the change did not happen.
-                match self.carry_out(&intent).await {
-                    Ok(()) | Err(TreeError::DuplicateKey { .. }) => Ok(true),
-                    Err(error) => Err(error),
-                }
-            }
+    /// Those of the database. What it refuses was its owner's: the change did not happen.
+    pub(super) async fn roll_forward(&self) -> Result<()> {
+        if let Some(intent) = self.state().await?.and_then(|state| state.intent) {
+            self.carry_out(&intent).await?;
         }
+        Ok(())
     }
 
-    /// Makes the writes of an intent, and takes it away.
+    /// Makes the writes of an intent, and takes it away. If one is refused, takes back what was made of them.
     ///
     /// Where there are transactions, each part of it is one that holds the state, so that whoever was held up writes
     /// nothing any more: not over what a transaction wrote, which leaves no fence.
-    pub(super) async fn carry_out(&self, intent: &Document) -> Result<()> {
-        let fence = intent.get_i64("fence").map_err(|_| unreadable())?;
-        let writes = match self.intended(intent, fence).await? {
-            Some(writes) => writes,
+    pub(super) async fn carry_out(&self, intent: &Document) -> Result<Fate> {
+        let Some(recorded) = self.recorded(intent).await? else {
             // Somebody else was faster.
-            None => return Ok(()),
+            return self.fate(intent).await;
         };
-        let ids = inserted(&writes);
-        let intended = Intended {
-            fence,
+        let fate = match intent.contains_key(BACK) {
+            true => self.undo(intent, recorded).await?,
+            false => {
+                let made = self.in_steps(recorded.writes.clone(), intent).await;
+                match made {
+                    Ok(true) => Fate::Made,
+                    Ok(false) => {
+                        let now = self.state().await?.and_then(|state| state.intent);
+                        match now.filter(|now| now.get("fence") == intent.get("fence")) {
+                            Some(now) if now.contains_key(BACK) => self.undo(&now, recorded).await?,
+                            _ => self.fate(intent).await?,
+                        }
+                    }
+                    Err(refusal) if is_definite(&refusal) && !self.db.in_transaction() => {
+                        self.undo_refused(intent, recorded, refusal).await?
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        // Not before it is settled: until then whoever comes needs them. What is left of them is forgotten by others.
+        let forgotten = self.forget_settled(intent).await;
+        if self.db.in_transaction() {
+            forgotten?;
+        }
+        Ok(fate)
+    }
+
+    /// Makes writes, a part of them at a time, and settles the state; `false` when somebody else has, or takes them back.
+    async fn in_steps(&self, writes: Vec<Write>, intent: &Document) -> Result<bool> {
+        let intended = Arc::new(Intended {
+            fence: fence_of(intent)?,
             for_ever: intent.get_bool("for_ever").unwrap_or(false),
-            is_undone: false,
             last: Plan {
                 state: intent.get_document("state").cloned().unwrap_or_default(),
                 ..Plan::default()
             },
-        };
-        let made = self.in_steps(writes, intended).await;
-        if matches!(made, Err(TreeError::DuplicateKey { .. })) && !self.db.in_transaction() {
-            let now = self.state().await?.and_then(|state| state.intent);
-            if now.and_then(|intent| intent.get_i64("fence").ok()) != Some(fence) {
-                // It was carried out meanwhile, and what is there now came later.
-                return Ok(());
-            }
-            // An insert was refused; nothing else is written yet.
-            let gone = ids.chunks(BATCH).map(|ids| Write::Delete(ids.to_vec()));
-            let undone = Intended {
-                fence,
-                for_ever: true,
-                is_undone: true,
-                last: Plan::default(),
-            };
-            self.in_steps(gone.collect(), undone).await?;
-        }
-        if made.is_ok() || !self.db.in_transaction() {
-            self.forget_chunks(intent).await?;
-        }
-        made
-    }
-
-    /// Makes writes, a part of them at a time, and settles the state.
-    async fn in_steps(&self, writes: Vec<Write>, intended: Intended) -> Result<()> {
+        });
         let mut writes = writes.into_iter();
-        let intended = Arc::new(intended);
         loop {
             let step: Arc<[Write]> = writes.by_ref().take(BATCH).collect();
             let is_last = writes.len() == 0;
-            let is_held = match self.db.in_transaction() || !self.db.capabilities().transactions {
-                true => {
-                    self.make_step(&step, &intended, is_last).await?;
-                    true
-                }
-                false => self.make_step_held(step, intended.clone(), is_last).await?,
+            let is_under_way = match self.is_held() && !self.db.in_transaction() {
+                true => self.make_step_held(step, intended.clone(), is_last).await?,
+                false => self.make_step(&step, &intended, is_last).await?,
             };
-            if is_last || !is_held {
-                return Ok(());
+            if is_last || !is_under_way {
+                return Ok(is_under_way);
             }
         }
     }
@@ -173,11 +127,10 @@ impl Core {
         let made = self.db.transaction_with(options, move |tx| {
             let (core, step, intended) = (self.within(&tx), step.clone(), intended.clone());
             async move {
-                if !core.hold_intent(intended.fence).await? {
-                    return Ok::<bool, TreeError>(false);
+                match core.hold_intent(intended.fence, None).await? {
+                    true => core.make_step(&step, &intended, is_last).await,
+                    false => Ok::<bool, TreeError>(false),
                 }
-                core.make_step(&step, &intended, is_last).await?;
-                Ok(true)
             }
         });
         made.await
@@ -188,28 +141,22 @@ impl Core {
         writes: &'a [Write],
         intended: &'a Intended,
         is_last: bool,
-    ) -> BoxFuture<'a, Result<()>> {
+    ) -> BoxFuture<'a, Result<bool>> {
         Box::pin(async move {
             let fence = intended.fence;
-            if intended.is_undone {
-                for write in writes {
-                    let own = doc! { "_id": { "$in": write.gone() }, FENCE: fence };
-                    self.nodes.delete_many(own).await?;
+            for write in writes {
+                if let Write::Rename { from, old, new } = write {
+                    self.make_rename(from, old, new, fence).await?;
                 }
-            } else {
-                for write in writes {
-                    if let Write::Rename { from, old, new } = write {
-                        self.make_rename(from, old, new, fence).await?;
-                    }
-                }
-                self.make_inserts(writes, fence).await?;
-                self.make_changes(writes, intended).await?;
             }
-            if is_last {
-                let own = doc! { "intent.fence": fence };
-                self.settle_state(own, &intended.last, true).await?;
+            self.make_inserts(writes, fence).await?;
+            if !self.make_changes(writes, intended, is_last).await? {
+                return Ok(false);
             }
-            Ok(())
+            match is_last {
+                true => self.settle_state(open(fence), &intended.last, true).await,
+                false => Ok(true),
+            }
         })
     }
 
@@ -243,7 +190,7 @@ impl Core {
             }
         }
         if !self.db.in_transaction() {
-            self.bury(&[Write::Delete(vec![from.clone()])], fence).await?;
+            self.bury(&[from], fence).await?;
         }
         self.nodes.delete_one(earlier).await?;
         Ok(())
@@ -291,36 +238,6 @@ impl Core {
             true => Err(self.layout.duplicate(id, Some(error))),
             false => Ok(()),
         }
-    }
-
-    /// The writes of an intent; `None` when it is done already.
-    async fn intended(&self, intent: &Document, fence: i64) -> Result<Option<Vec<Write>>> {
-        let documents: Vec<Bson> = match intent.get_array("writes") {
-            Ok(writes) => writes.clone(),
-            Err(_) => {
-                let attempt = intent.get_object_id("attempt").map_err(|_| unreadable())?;
-                let count = intent.get_i64("chunks").map_err(|_| unreadable())?;
-                let chunks = self
-                    .states
-                    .find(doc! { "attempt": attempt })
-                    .sort_raw(doc! { "_id": 1 })
-                    .await?;
-                if i64::try_from(chunks.len()).unwrap_or(0) != count {
-                    let now = self.state().await?.and_then(|state| state.intent);
-                    return match now.and_then(|intent| intent.get_i64("fence").ok()) {
-                        Some(now) if now == fence => Err(unreadable()),
-                        _ => Ok(None),
-                    };
-                }
-                let writes = chunks.iter().filter_map(|chunk| chunk.get_array("writes").ok());
-                writes.flatten().cloned().collect()
-            }
-        };
-        let writes = documents.iter().map(|write| match write {
-            Bson::Document(write) => Write::from_document(write),
-            _ => Err(unreadable()),
-        });
-        writes.collect::<Result<_>>().map(Some)
     }
 
     async fn make_inserts(&self, writes: &[Write], fence: i64) -> Result<()> {
@@ -372,75 +289,60 @@ impl Core {
         Ok(())
     }
 
-    /// Takes back what was inserted too late: others carried the intent out meanwhile, and deleted the node since.
-    async fn take_back(&self, documents: &[Document], fence: i64) -> Result<()> {
-        let ids = documents.iter().filter_map(|document| document.get("_id"));
-        let ids: Vec<Document> = ids.map(|id| self.grave(id)).collect();
-        let later = doc! { "_id": { "$in": ids }, "fence": { "$gt": fence } };
-        for grave in self.states.find(later).await? {
-            if let Some(id) = grave.get("gone") {
-                self.nodes
-                    .delete_one(doc! { "_id": equal(id), FENCE: fence })
-                    .await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The `_id` of the document that says by which intent a node was deleted.
-    fn grave(&self, id: &Bson) -> Document {
-        let mut grave = self.layout.state_id();
-        grave.insert("gone", id);
-        grave
-    }
-
-    /// Remembers which nodes an intent deletes, for a while.
-    async fn bury(&self, writes: &[Write], fence: i64) -> Result<()> {
-        let gone: Vec<&Bson> = writes.iter().flat_map(Write::gone).collect();
-        for some in gone.chunks(BATCH) {
-            let mut bulk = self.states.bulk_write();
-            for id in some {
-                let set = doc! { "of": self.layout.state_id(), "gone": *id };
-                let grave = doc! { "$set": set, "$max": { "fence": fence } };
-                bulk = bulk.upsert(doc! { "_id": self.grave(id) }, grave);
-            }
-            bulk.await?;
-        }
-        if !gone.is_empty() {
-            let of = doc! { "$eq": self.layout.state_id() };
-            let forgotten = doc! { "of": of, "fence": { "$lt": fence - REMEMBERED } };
-            self.states.delete_many(forgotten).await?;
-        }
-        Ok(())
-    }
-
-    async fn make_changes(&self, writes: &[Write], intended: &Intended) -> Result<()> {
+    /// Makes updates, then deletions; `false` when it is seen before the latter that the intent is not under way any more.
+    async fn make_changes(&self, writes: &[Write], intended: &Intended, is_last: bool) -> Result<bool> {
         let fence = intended.fence;
         let is_deletion = |write: &&Write| !write.gone().is_empty();
         let (deletions, changes): (Vec<&Write>, Vec<&Write>) = writes.iter().partition(is_deletion);
         self.change_fenced(&changes, fence).await?;
-        let gone: Vec<Bson> = deletions
-            .iter()
-            .flat_map(|write| write.gone().iter().cloned())
-            .collect();
+        let gone: Vec<&Bson> = deletions.iter().flat_map(|write| write.gone()).collect();
         if gone.is_empty() {
-            return Ok(());
+            return Ok(true);
+        }
+        // It is refused, or taken back by others, before anybody who refers to its nodes is told.
+        if !self.is_held() && !self.is_under_way(fence).await? {
+            return Ok(false);
         }
         let for_ever = intended.for_ever;
-        match self.rule(gone, Ruling::Release { for_ever }).await {
+        let ids = gone.iter().map(|id| (*id).clone()).collect();
+        match self.rule(ids, Ruling::Release { for_ever }).await {
             // Those who refer were asked; who came later finds nothing.
             Err(TreeError::Database(error)) if error.kind() == ErrorKind::Referenced => {}
             released => released?,
         }
-        if !self.db.in_transaction() {
-            self.bury(writes, fence).await?;
+        let is_one = self.is_held() && is_last;
+        if deletions.iter().any(|write| write.is_for_ever()) && !is_one && !self.go_onward(fence).await? {
+            return Ok(false);
         }
-        self.change_fenced(&deletions, fence).await
+        if !self.db.in_transaction() {
+            self.bury(&gone, fence).await?;
+        }
+        self.change_fenced(&deletions, fence).await?;
+        Ok(true)
+    }
+
+    async fn is_under_way(&self, fence: i64) -> Result<bool> {
+        let mut own = self.state_filter();
+        own.extend(open(fence));
+        Ok(self.states.exists(own).await?)
+    }
+
+    /// Says that an intent is not taken back any more, since nodes are deleted; `false` when it is already.
+    async fn go_onward(&self, fence: i64) -> Result<bool> {
+        let mut own = self.state_filter();
+        own.extend(open(fence));
+        let onward = doc! { "$set": { format!("intent.{DELETES}"): true } };
+        Ok(self.states.update_one(own, onward).await?.matched == 1)
     }
 
     async fn change_fenced(&self, writes: &[&Write], fence: i64) -> Result<()> {
         let mut bulk = self.nodes.bulk_write();
+        let mut written = Vec::with_capacity(writes.len());
         for write in writes {
+            if let Write::Insert(_) | Write::Rename { .. } = write {
+                continue;
+            }
+            written.push(write.node());
             bulk = match write {
                 Write::Insert(_) | Write::Rename { .. } => bulk,
                 Write::Set { id, set, unset } => {
@@ -470,16 +372,19 @@ impl Core {
                 }
             };
         }
-        bulk.await?;
+        bulk.await.map_err(|error| self.refused_of(error, &written))?;
         Ok(())
     }
+}
 
-    async fn forget_chunks(&self, intent: &Document) -> Result<()> {
-        if let Ok(attempt) = intent.get_object_id("attempt") {
-            self.states.delete_many(doc! { "attempt": attempt }).await?;
-        }
-        Ok(())
-    }
+/// The number of an intent.
+pub(super) fn fence_of(intent: &Document) -> Result<i64> {
+    intent.get_i64("fence").map_err(|_| unreadable())
+}
+
+/// The condition for the state while an intent is carried out, and not taken back.
+fn open(fence: i64) -> Document {
+    doc! { "intent.fence": fence, format!("intent.{BACK}"): Bson::Null }
 }
 
 /// What all steps of an intent have in common.
@@ -487,8 +392,6 @@ impl Core {
 struct Intended {
     fence: i64,
     for_ever: bool,
-    /// Whether the nodes that it inserted are taken out again.
-    is_undone: bool,
     /// What is set of the state in the end.
     last: Plan,
 }

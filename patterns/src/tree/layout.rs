@@ -6,6 +6,7 @@ use odm::bson::{Bson, Document, doc};
 use odm::{Error, ModelDescriptor};
 
 use super::error::{Result, TreeError};
+use super::identity::same;
 use super::options::{Numbering, Orphans, PathStyle, TreeOptions};
 use super::segment::ESCAPE;
 use crate::exact;
@@ -45,6 +46,8 @@ pub(super) struct Layout {
     pub(super) collection: String,
     pub(super) state: String,
     pub(super) tenant: Option<(String, Bson)>,
+    /// The tenant of the database, where the field above says something else.
+    pub(super) owner: Option<Bson>,
     /// The field that tells the model's kind from others of the collection, and the kind, where the tenant does not say it.
     pub(super) kind: Option<(&'static str, &'static str)>,
     /// Whether the model declares a collation of its collection.
@@ -69,6 +72,8 @@ pub(super) struct Layout {
     pub(super) write_ahead: bool,
     /// The field that says that a node is softly deleted.
     pub(super) deleted: Option<&'static str>,
+    /// The field that counts how often a node was changed.
+    pub(super) version: Option<&'static str>,
 }
 
 impl Layout {
@@ -91,6 +96,7 @@ impl Layout {
             collection,
             state,
             tenant: options.tenant,
+            owner: None,
             kind: None,
             has_collation: false,
             schema: None,
@@ -111,9 +117,33 @@ impl Layout {
             orphans: options.orphans,
             write_ahead: options.write_ahead,
             deleted: None,
+            version: None,
         };
         layout.check()?;
         Ok(layout)
+    }
+
+    /// Makes it that of a tenant's documents, where the database shows no others.
+    ///
+    /// # Errors
+    /// An option that names another tenant.
+    pub(super) fn of_tenant(mut self, shown: Option<(&'static str, Bson)>) -> Result<Layout> {
+        let Some((field, value)) = shown else {
+            return Ok(self);
+        };
+        match &self.tenant {
+            Some((own, given)) if own == field && !same(given, &value) => {
+                return Err(TreeError::InvalidOption {
+                    option: "tenant",
+                    reason: "the database is bound to another tenant",
+                });
+            }
+            Some((own, _)) if own != field => self.owner = Some(value),
+            None if field == "_id" => self.owner = Some(value),
+            _ => self.tenant = Some((field.to_owned(), value)),
+        }
+        self.check()?;
+        Ok(self)
     }
 
     /// Makes it that of a model: of its documents alone, where it is one kind of those in its collection.
@@ -292,6 +322,9 @@ impl Layout {
         let mut id = doc! { "tree": &self.collection, "tenant": tenant };
         if let Some((_, kind)) = self.kind {
             id.insert("kind", kind);
+        }
+        if let Some(owner) = &self.owner {
+            id.insert("owner", owner);
         }
         id
     }

@@ -183,6 +183,32 @@ impl Write {
         }
     }
 
+    /// Whether nodes are gone after it.
+    pub(super) fn is_for_ever(&self) -> bool {
+        matches!(
+            self,
+            Write::Delete(_)
+                | Write::Made {
+                    is_deletion: true,
+                    update: None,
+                    ..
+                }
+        )
+    }
+
+    /// The node that it is about, if it is about one.
+    pub(super) fn node(&self) -> Option<&Bson> {
+        match self {
+            Write::Insert(document) => document.get("_id"),
+            Write::Set { id, .. } => Some(id),
+            Write::Rename { new, .. } => new.get("_id"),
+            Write::Delete(ids) | Write::Made { ids, .. } => match ids.as_slice() {
+                [id] => Some(id),
+                _ => None,
+            },
+        }
+    }
+
     /// # Errors
     /// What is no write.
     pub(super) fn from_document(document: &Document) -> Result<Write> {

@@ -131,6 +131,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             .collection
             .find(|_| Filter::raw(filter))
             .with_deleted()
+            .unscoped()
             .skip(skip)
             .limit(limit);
         if let Some(sort) = sort {

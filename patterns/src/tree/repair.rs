@@ -1,6 +1,6 @@
 //! Mending a tree by its parent references.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use odm::bson::{Bson, Document, RawDocumentBuf};
 use odm::{Error, ErrorKind};
@@ -9,18 +9,21 @@ use super::arrangement::Arrangement;
 use super::core::Core;
 use super::derive;
 use super::error::Result;
+use super::forest::Forest;
 use super::identity::{Identity, same};
 use super::layout::{Layout, Shape};
 use super::node::Node;
 use super::options::Orphans;
 use super::plan::{Plan, Write};
 use super::position::Order;
+use super::slot::Placed;
 use super::verify::Linked;
 
 impl Core {
     pub(super) async fn roll_forward_first(&self) -> Result<()> {
         if !self.db.in_transaction() {
             self.roll_forward().await?;
+            self.forget_strays().await?;
         }
         Ok(())
     }
@@ -111,14 +114,14 @@ impl Core {
         Ok(())
     }
 
-    /// Gives all nodes of nested sets new numbers, with the new ones of a plan behind their siblings.
-    pub(super) async fn number_anew(&self, plan: &mut Plan) -> Result<()> {
+    /// Gives all nodes of nested sets new numbers, with the new ones of a plan in the places that were found for them.
+    pub(super) async fn number_anew(&self, placed: &[Placed], plan: &mut Plan) -> Result<()> {
         let mut nodes = self.everything().await?;
         let mut new = Vec::new();
         for write in std::mem::take(plan).writes {
             let Write::Insert(document) = write else { continue };
             let mut node = self.read(encoded(&document)?);
-            // Behind all that have numbers.
+            // In the order in which they came.
             node.left = Some(i64::MAX / 2 + new.len() as i64);
             node.right = None;
             nodes.push(node);
@@ -127,7 +130,14 @@ impl Core {
         for document in new {
             plan.insert(document);
         }
-        let forest = Linked::of(&self.layout, nodes, &[]).forest;
+        let mut forest = Linked::of(&self.layout, nodes, &[]).forest;
+        let places = forest.nodes.iter().enumerate();
+        let places: HashMap<Identity, usize> = places
+            .map(|(place, node)| (Identity::of(&node.id), place))
+            .collect();
+        for placed in placed {
+            put(&mut forest, &places, placed);
+        }
         let arrangement = Arrangement::of(&self.layout, &forest)?;
         for (place, fields) in arrangement.places.iter().zip(arrangement.fields) {
             let node = &forest.nodes[*place];
@@ -206,6 +216,24 @@ pub(super) fn encoded(document: &Document) -> Result<RawDocumentBuf> {
     let encoded = RawDocumentBuf::try_from(document);
     Ok(encoded
         .map_err(|error| Error::new(ErrorKind::Encode, "the node does not fit bson").with_source(error))?)
+}
+
+/// Puts the topmost nodes of what is inserted between the siblings of its slot.
+fn put(forest: &mut Forest, places: &HashMap<Identity, usize>, Placed { tops, slot }: &Placed) {
+    let place = |id: &Bson| places.get(&Identity::of(id)).copied();
+    let place_of = |node: &Option<Node>| node.as_ref().and_then(|node| place(&node.id));
+    let (before, after) = (place_of(&slot.before), place_of(&slot.after));
+    let tops: Vec<usize> = tops.iter().filter_map(place).collect();
+    let siblings = match place_of(&slot.parent) {
+        Some(parent) => &mut forest.children[parent],
+        None => &mut forest.tops,
+    };
+    let moved: HashSet<usize> = tops.iter().copied().collect();
+    siblings.retain(|place| !moved.contains(place));
+    let place_of = |node: Option<usize>| siblings.iter().position(|place| Some(*place) == node);
+    let at = place_of(after).or_else(|| place_of(before).map(|before| before + 1));
+    let at = at.unwrap_or(siblings.len());
+    siblings.splice(at..at, tops);
 }
 
 /// Puts siblings into the order of the sort key, where there is one and they keep places.

@@ -33,6 +33,13 @@ pub(super) struct Slot {
     pub(super) index: usize,
 }
 
+/// What is inserted, by its topmost nodes, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) tops: Vec<Bson>,
+    pub(super) slot: Slot,
+}
+
 /// Where among the siblings.
 enum Among {
     First,

@@ -7,6 +7,7 @@ use super::core::Core;
 use super::error::{Result, TreeError};
 use super::layout::{Layout, Shape};
 use super::plan::Plan;
+use super::undo::BACK;
 
 /// The field of the layout that a tree was converted to.
 pub(super) const LAYOUT: &str = "layout";
@@ -54,7 +55,7 @@ impl Core {
         while let Some(state) = self.state().await? {
             match state.intent.as_ref().filter(|intent| is_conversion(intent)) {
                 None => return self.check_layout(&state).map(|()| state.version),
-                Some(intent) => self.carry_out(intent).await?,
+                Some(intent) => drop(self.carry_out(intent).await?),
             }
         }
         Ok(0)
@@ -136,10 +137,11 @@ impl Core {
         Ok(self.states.update_one(filter, update).await?.matched == 1)
     }
 
-    /// Makes sure, in a transaction, that an intent is under way still, and will be until the transaction is over.
-    pub(super) async fn hold_intent(&self, fence: i64) -> Result<bool> {
+    /// Makes sure, in a transaction, that an intent is under way still, or taken back by this number, and will be until the
+    /// transaction is over.
+    pub(super) async fn hold_intent(&self, fence: i64, back: Option<i64>) -> Result<bool> {
         let mut filter = self.state_filter();
-        filter.insert("intent.fence", fence);
+        filter.extend(doc! { "intent.fence": fence, format!("intent.{BACK}"): back });
         let step = doc! { "$inc": { "intent.steps": 1_i32 } };
         Ok(self.states.update_one(filter, step).await?.matched == 1)
     }

@@ -299,6 +299,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// Mends everything that [`verify`](Tree::verify) finds, by the parent references, or the arrays of children where
     /// there are none. No node is lost: those whose parent is not there, and one of each circle, go where the option
     /// [`orphans`](super::TreeOptions::orphans) says. A node that several arrays of children name stays with the first.
+    /// What processes that ended left beside the tree is forgotten.
     ///
     /// # Errors
     /// Those of the database; `NotFound` when the node that orphans go under is not there.

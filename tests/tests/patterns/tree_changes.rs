@@ -18,6 +18,7 @@ crate::on_every_backend! {
     trees_load_flat_and_become_other_models,
     trees_share_a_collection_and_a_transaction,
     siblings_stand_by_a_key,
+    forests_under_several_nodes_stand_by_a_key,
 }
 
 async fn nodes_go_to_every_position(db: &Db) {
@@ -408,4 +409,40 @@ async fn siblings_stand_by_a_key(db: &Db) {
     sound(&tree, "Books(Programming(Languages Databases(MongoDB dbm)))").await;
     tree.insert_child("Databases", category("z")).await.unwrap();
     sound(&tree, "Books(Programming(Languages Databases(z MongoDB dbm)))").await;
+}
+
+async fn forests_under_several_nodes_stand_by_a_key(db: &Db) {
+    async fn loaded<S: KeepsOrder>(db: &Db, options: TreeOptions) {
+        let options = options.sort_key(doc! { "title": 1 });
+        let tree = Tree::<Category, S>::open(db, options).await.unwrap();
+        let two = branch("B", [leaf("a"), leaf("c"), leaf("e")]);
+        let six = branch("F", [leaf("x"), leaf("z")]);
+        tree.load(vec![branch("R", [two, six])]).await.unwrap();
+        // Each time between the same two, until there is no room between their numbers.
+        for round in 0..40 {
+            let between = Category {
+                id: format!("between {round}"),
+                title: format!("b{:b>width$}", "", width = 40 - round),
+            };
+            let (below, id) = (format!("below {round}"), between.id.clone());
+            let flat = vec![
+                (between, Some("B".to_owned())),
+                (category(&below), Some(id)),
+                (category(&format!("0 {round:0>2}")), Some("F".to_owned())),
+                (category(&format!("q {round}")), None),
+            ];
+            tree.load_flat(flat).await.unwrap();
+            assert_eq!(tree.verify().await.unwrap(), [], "round {round}: {tree:?}");
+        }
+        let titles = |nodes: Vec<Category>| nodes.into_iter().map(|node| node.title).collect::<Vec<_>>();
+        let below = titles(tree.children("B".to_owned()).await.unwrap());
+        assert_eq!(below.len(), 43);
+        assert!(below.is_sorted(), "{below:?}");
+        let below = titles(tree.children("F".to_owned()).await.unwrap());
+        assert!(below.is_sorted(), "{below:?}");
+    }
+    loaded::<NestedSets>(db, options("dense").numbering(Numbering::Dense)).await;
+    loaded::<NestedSets>(db, options("nested")).await;
+    loaded::<ArrayOfAncestors>(db, options("ancestors")).await;
+    loaded::<ChildReference>(db, options("children")).await;
 }
