@@ -29,8 +29,8 @@
 //! | attempts | a claim counts, so that a job that kills its workers is dead after its last attempt |
 //! | recovery | a dead worker's job is ready again when its lease has ended and somebody [tends](Queue::tend) to the queue |
 //! | order | by priority, then by when due; jobs of a group strictly in the order of enqueueing |
-//! | clocks | only say when: a clock that jumps makes leases end early or late, but never makes an old token valid |
-//! | size | a job has 16 MiB less 64 KiB; one whose document has no room left for a lease or an error is dead, and holds up nobody |
+//! | clocks | only say when: a clock that jumps makes leases end early or late, but never makes an old token valid. One that was ahead, and is set back, has delayed what it wrote: leases to two of them, jobs that failed or were put off to when they are due by it |
+//! | size | a job has 16 MiB less 64 KiB; one whose document has no room left for a lease, an error or its result is dead, and holds up nobody |
 //! | transactions | `queue.on(&tx)` enqueues and acknowledges inside of a transaction |
 //! | crash | each operation is one atomic write per job; what was half done is finished by the next `tend` |
 //! | sharding | by `_id` (hashed), without unique keys and groups: their unique indexes need the shard key |
@@ -184,7 +184,8 @@ impl<J: Job> Queue<J> {
 
 impl<J> Queue<J> {
     /// The same queue inside of a transaction: `queue.on(&tx).enqueue(..)`. What is to happen outside of it (the next job
-    /// of a group, waking workers) happens after the commit.
+    /// of a group, waking workers) happens after the commit. The queue stays in its own database, whichever the transaction
+    /// was begun on: see [`Db::through`].
     ///
     /// ```
     /// # use odm_patterns::queue::Queue;
@@ -202,10 +203,11 @@ impl<J> Queue<J> {
     /// # }
     /// ```
     pub fn on(&self, db: &Db) -> Queue<J> {
+        let db = self.db.through(db);
         Queue {
-            db: db.clone(),
             jobs: db.collection_named(self.jobs.name()),
             control: db.raw_collection(self.control.name()),
+            db,
             ..self.clone()
         }
     }

@@ -77,8 +77,13 @@ impl<J: Job> Queue<J> {
                 self.give_back(1).await?;
                 return Ok(Looked::Nothing);
             };
-            if let Some(claimed) = self.read(found).await? {
-                return Ok(Looked::Claimed(vec![claimed]));
+            match self.read(found).await {
+                Ok(Some(claimed)) => return Ok(Looked::Claimed(vec![claimed])),
+                Ok(None) => {}
+                Err(error) => {
+                    self.give_back(1).await.ok();
+                    return Err(error);
+                }
             }
         }
     }
@@ -122,14 +127,23 @@ impl<J: Job> Queue<J> {
                 }
             };
             let mut claimed = Vec::with_capacity(jobs.len());
+            let mut failed = None;
             for job in jobs {
-                claimed.extend(self.read(job).await?);
+                match self.read(job).await {
+                    Ok(read) => claimed.extend(read),
+                    Err(error) => failed = Some(error),
+                }
             }
             // When none of them is a `J`, or has room for a lease, there may be more behind them.
             if !claimed.is_empty() {
                 let used = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
                 self.give_back(permits.saturating_sub(used)).await?;
+                // One that could not be made dead is tried again when its lease has ended.
                 return Ok(Looked::Claimed(claimed));
+            }
+            if let Some(error) = failed {
+                self.give_back(permits).await.ok();
+                return Err(error);
             }
         }
     }

@@ -1,12 +1,14 @@
 //! What holds for the queue as a whole: whether it is paused.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use odm::Result;
 use odm::bson::{DateTime, doc};
 
 use super::Queue;
 use super::order;
+use super::tend::Ahead;
 
 const ID: &str = "state";
 
@@ -18,6 +20,8 @@ pub(super) struct Control(Mutex<Known>);
 struct Known {
     paused: Option<(DateTime, bool)>,
     group_place: Option<String>,
+    /// Leases that end further ahead than any lasts, and since when they were seen to end then.
+    ahead: Vec<(Ahead, DateTime)>,
 }
 
 impl Control {
@@ -32,6 +36,23 @@ impl Control {
 
     pub(super) fn set_group_place(&self, place: Option<String>) {
         self.lock().group_place = place;
+    }
+
+    /// Notes which leases end too far ahead; gives those that nobody has renewed for as long as a lease lasts.
+    pub(super) fn note_ahead(&self, found: Vec<Ahead>, now: DateTime, length: Duration) -> Vec<Ahead> {
+        let mut known = self.lock();
+        let known = &mut known.ahead;
+        let seen = found.into_iter().map(|lease| {
+            let since = known.iter().find(|(other, _)| *other == lease);
+            // The clock may go back once more.
+            let since = since.map_or(now, |(_, since)| (*since).min(now));
+            (lease, since)
+        });
+        let seen: Vec<(Ahead, DateTime)> = seen.collect();
+        let is_over = |(_, since): &(Ahead, DateTime)| order::later(*since, length) <= now;
+        let (over, left): (Vec<_>, Vec<_>) = seen.into_iter().partition(is_over);
+        *known = left;
+        over.into_iter().map(|(lease, _)| lease).collect()
     }
 }
 

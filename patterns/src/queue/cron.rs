@@ -4,6 +4,7 @@ mod expression;
 mod field;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use super::stored::State;
 
 /// How many missed ticks one look enqueues.
 const BATCH: usize = 100;
+
+/// By how much a tick that was enqueued may be ahead of this one's clock.
+const AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What becomes of ticks that nobody enqueued in time, because no worker ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +58,9 @@ pub enum Misfire {
 /// ```
 ///
 /// The name is what tells schedules apart: the expression behind it may change. The first look at a new name enqueues
-/// nothing, but notes the time.
+/// nothing, but notes the time. One that ticked more than a day ahead, by a clock that was wrong, goes on from now; a tick
+/// whose job is still there is not enqueued again. No program whose own clock is more than a day behind may look after it: it
+/// takes the right ones for such, and what was enqueued since then, and deleted by now, is enqueued again.
 pub struct Schedule<J> {
     name: String,
     cron: Cron,
@@ -92,6 +98,14 @@ impl<J> Schedule<J> {
     /// What becomes of missed ticks.
     pub fn misfire(self, misfire: Misfire) -> Schedule<J> {
         Schedule { misfire, ..self }
+    }
+
+    /// The job of a tick.
+    fn job(&self, tick: DateTime) -> Result<New<J>> {
+        catch_unwind(AssertUnwindSafe(|| (self.make)(tick))).map_err(|_| {
+            let text = "the function that makes the job of a schedule panicked";
+            Error::new(ErrorKind::InvalidArgument, text)
+        })
     }
 
     /// The first tick after a time.
@@ -150,25 +164,44 @@ impl<J: Job> Queue<J> {
     /// when a tick is due.
     ///
     /// # Errors
-    /// As any operation; `Unsupported` where there are no transactions.
+    /// As any operation, and as [`enqueue`](Queue::enqueue) for a job that cannot be enqueued, after which the same tick is
+    /// tried again; `Unsupported` where there are no transactions, `InvalidArgument` when the function that makes the job
+    /// panics. It says which schedule it is about, `schedule/NAME`, unless it is about another document.
     pub async fn tick(&self, schedule: &Schedule<J>) -> Result<u64> {
-        let now = self.now();
         let id = format!("schedule/{}", schedule.name);
-        let Some(known) = self.control.get(id.as_str()).await? else {
+        self.tick_of(schedule, &id)
+            .await
+            .map_err(|error| match error.id() {
+                Some(_) => error,
+                None => error.with_id(id),
+            })
+    }
+
+    async fn tick_of(&self, schedule: &Schedule<J>, id: &str) -> Result<u64> {
+        let now = self.now();
+        let Some(known) = self.control.get(id).await? else {
             self.control
-                .upsert(doc! { "_id": &id }, doc! { "$setOnInsert": { "last": now } })
+                .upsert(doc! { "_id": id }, doc! { "$setOnInsert": { "last": now } })
                 .await?;
             return Ok(0);
         };
         let last = known.get_datetime("last").map_err(|_| {
-            Error::new(ErrorKind::Decode, "the document of the schedule is malformed").with_id(id.as_str())
+            Error::new(ErrorKind::Decode, "the document of the schedule is malformed").with_id(id)
         })?;
         let last = *last;
+        if last > order::later(now, AHEAD) {
+            // Only by a clock that was ahead; it goes on from now.
+            let back = doc! { "$set": { "last": now } };
+            self.control
+                .update_one(doc! { "_id": id, "last": last }, back)
+                .await?;
+            return Ok(0);
+        }
         let (ticks, behind) = schedule.due(last, now);
         if ticks.is_empty() {
             return Ok(0);
         }
-        let (id, ticks) = (&id, &ticks);
+        let ticks = &ticks;
         self.db
             .transaction(async |tx| {
                 let queue = self.on(&tx);
@@ -182,7 +215,7 @@ impl<J: Job> Queue<J> {
                 }
                 let mut added = 0;
                 for tick in ticks {
-                    let mut new = (schedule.make)(*tick);
+                    let mut new = schedule.job(*tick)?;
                     if new.duplicates.is_none() {
                         let key = format!("{id}@{}", tick.timestamp_millis());
                         new = new.duplicates(Duplicates::of(key).states(State::ALL));

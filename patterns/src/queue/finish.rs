@@ -61,7 +61,8 @@ impl<J> Queue<J> {
     /// Says that the job is done, and keeps a result with it, to be read by [`Entry::result`](super::Entry::result).
     ///
     /// # Errors
-    /// As [`ack`](Queue::ack); `Encode` for a result that does not fit BSON.
+    /// As [`ack`](Queue::ack); `Encode` for a result that does not fit BSON, `InvalidArgument` for one that the job's document
+    /// (16 MiB) has no room for.
     pub async fn ack_with<R: Serialize>(&self, lease: impl AsRef<Lease>, result: &R) -> Result<()> {
         let result = message::encode(result)?;
         let result = Some(result).filter(|result| *result != RawBson::Null);
@@ -145,12 +146,22 @@ impl<J> Queue<J> {
     /// Says that the job was not done: it is tried again later, dead, put off or called off, as the [`Failure`] and the
     /// kind's [policy](super::Retry) say. A job that was [canceled](Queue::cancel) meanwhile is not tried again.
     ///
+    /// A job whose document (16 MiB) has no room for the error in its log, because of its progress, is dead.
+    ///
     /// One round trip; one more when the lease is lost, or for a job of a group that is dead; two more when it was canceled.
     ///
     /// # Errors
     /// As [`ack`](Queue::ack).
     pub async fn fail(&self, lease: impl AsRef<Lease>, failure: impl Into<Failure>) -> Result<()> {
         let (lease, failure) = (lease.as_ref(), failure.into());
+        match self.say_failed(lease, &failure).await {
+            // Said again it would be the same, and so would be the attempt.
+            Err(error) if self.has_no_room(&error) => self.bury_held(lease).await,
+            said => said,
+        }
+    }
+
+    async fn say_failed(&self, lease: &Lease, failure: &Failure) -> Result<()> {
         let now = self.now();
         let error = || AttemptError::new(lease.attempt, now, &lease.owner, &failure.error);
         match failure.then {

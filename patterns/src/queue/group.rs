@@ -46,7 +46,11 @@ impl<J> Queue<J> {
             .after_commit(move || async move {
                 for (group, slot) in groups {
                     let done = match slot {
-                        Some(slot) => outside.admit_into(&group, slot).await.map(|_| ()),
+                        Some(slot) if slot < outside.options.group_limit => {
+                            outside.admit_into(&group, slot).await.map(|_| ())
+                        }
+                        // Beyond the limit, which was higher when the slot was handed out.
+                        Some(_) => outside.admit_below(&group).await.map(|_| ()),
                         None => outside.admit(&group).await.map(|_| ()),
                     };
                     done.ok();
@@ -58,15 +62,30 @@ impl<J> Queue<J> {
 
     /// Hands out the free slots of a group; how many were.
     pub(super) async fn admit(&self, group: &str) -> Result<u64> {
-        let mut taken = Vec::new();
-        if self.options.group_limit > 1 {
-            let held = self
-                .jobs
-                .find(|j| j.group.eq(Some(group.to_owned())) & j.slot.exists());
-            taken = held.project::<Slot>().await?;
+        match self.options.group_limit {
+            // Nobody but the database need be asked whether it is free.
+            1 => self.hand_out(group, &[]).await,
+            _ => self.admit_below(group).await,
         }
+    }
+
+    /// The same where slots beyond the limit may be held.
+    async fn admit_below(&self, group: &str) -> Result<u64> {
+        let held = self
+            .jobs
+            .find(|j| j.group.eq(Some(group.to_owned())) & j.slot.exists());
+        let taken = held.project::<Slot>().await?;
+        self.hand_out(group, &taken).await
+    }
+
+    async fn hand_out(&self, group: &str, taken: &[Slot]) -> Result<u64> {
+        let limit = self.options.group_limit;
+        let room = u64::from(limit).saturating_sub(taken.len() as u64);
         let mut admitted = 0;
-        for slot in 0..self.options.group_limit {
+        for slot in 0..limit {
+            if admitted == room {
+                break;
+            }
             if taken.iter().any(|held| held.slot == Some(slot)) {
                 continue;
             }

@@ -122,7 +122,8 @@ impl Options {
     }
 
     /// How many jobs of one group may be unfinished at its head at a time: 1 unless said otherwise, which is strict order
-    /// within the group.
+    /// within the group. All programs should say the same. A lower one holds as soon as the jobs are done that a higher one
+    /// has let go.
     pub fn group_limit(self, count: u32) -> Options {
         Options {
             group_limit: count.max(1),

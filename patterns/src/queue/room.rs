@@ -6,6 +6,8 @@
 use odm::{Error, ErrorKind, Result, WriteError};
 
 use super::Queue;
+use super::finish::held;
+use super::lease::Lease;
 use super::stored::{Due, State, Stored};
 use crate::numbered::{BSON_TOO_LARGE, MAX_BYTES, is_too_large};
 use crate::value;
@@ -33,7 +35,7 @@ pub(super) fn has_room(job: &Stored) -> Result<()> {
 /// The error itself, if it is about anything else.
 pub(super) fn without_room(error: Error) -> Result<(u64, Vec<usize>)> {
     match error.partial_write() {
-        Some(partial) if are_all_too_large(&partial.errors) => {
+        Some(partial) if partial.concern.is_none() && are_all_too_large(&partial.errors) => {
             let full = partial.errors.iter().map(|failed| failed.index).collect();
             Ok((partial.summary.matched, full))
         }
@@ -50,6 +52,29 @@ impl<J> Queue<J> {
     /// transaction.
     pub(super) fn has_no_room(&self, error: &Error) -> bool {
         is_too_large(error) && !self.db.in_transaction()
+    }
+
+    /// Makes a job that this lease is of dead, because it has no room for why it failed. Nothing is added to its document.
+    ///
+    /// # Errors
+    /// As that of any acknowledgement.
+    pub(super) async fn bury_held(&self, lease: &Lease) -> Result<()> {
+        let order = self.prune_at(State::Dead, self.now());
+        let buried = self
+            .jobs
+            .update_one(
+                |j| held(&j, lease),
+                |j| j.state.set(State::Dead) & j.order.set(order) & j.slot.unset(),
+            )
+            .await?;
+        if buried.matched == 0 {
+            // Whoever was faster has said what became of it.
+            return self.finish(lease, State::Dead, None, None).await;
+        }
+        if let Some((group, slot)) = lease.group.clone() {
+            self.settle(vec![(group, Some(slot))]).await;
+        }
+        Ok(())
     }
 
     /// Makes a job that has no room dead, if it is still as it was found; whether it was. Nothing is added to its document,

@@ -1,5 +1,6 @@
 //! Telling a handler that it should stop.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bell::Bell;
@@ -20,6 +21,7 @@ pub enum Stop {
 #[derive(Clone, Debug, Default)]
 pub struct Signal {
     stop: Arc<Mutex<Option<Stop>>>,
+    completing: Arc<AtomicBool>,
     bell: Bell,
 }
 
@@ -43,6 +45,15 @@ impl Signal {
             }
             listening.await;
         }
+    }
+
+    /// Notes that the handler ends the job in a transaction of its own: a job that is done by then is its doing.
+    pub(super) fn completes(&self) {
+        self.completing.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_completing(&self) -> bool {
+        self.completing.load(Ordering::SeqCst)
     }
 
     /// Says why to stop. A lost lease is never replaced by another reason.

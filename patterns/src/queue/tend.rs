@@ -31,10 +31,20 @@ pub struct Tended {
     pub canceled: u64,
     /// Jobs of groups that somebody had forgotten to let go.
     pub admitted: u64,
-    /// Leases that ended so late that only a clock that was set back explains it, and that end in due time now.
+    /// Leases that ended so late that only a clock that was ahead explains it, and for which nobody gave a sign of life for as
+    /// long as a lease lasts: they end now.
     pub shortened: u64,
     /// Finished jobs that were deleted.
     pub pruned: u64,
+}
+
+/// A lease that ends further ahead than any lasts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+pub(super) struct Ahead {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    /// When it ends: no two that a job had after another end at the same time.
+    order: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize, Embedded)]
@@ -48,6 +58,9 @@ impl<J> Queue<J> {
     /// groups that were forgotten; deletes what was kept long enough; up to a [batch](super::Options::batch) of each. A
     /// [`Worker`](super::Worker) calls it every second. Anybody may, as often as they like and at the same time. A job that
     /// a dead worker held, and whose document (16 MiB) has no room for that in its log of errors, is dead.
+    ///
+    /// The lease of a dead worker whose clock was ahead is ended by a handle, or its clones, that has tended to the queue for as
+    /// long as a lease lasts.
     ///
     /// Four round trips when there is nothing to do.
     ///
@@ -175,19 +188,32 @@ impl<J> Queue<J> {
         }
     }
 
-    /// Makes leases end in due time that end further ahead than any lease lasts: the clock was set back. One round trip.
+    /// Ends leases that end further ahead than any lease lasts, once nobody has renewed them for as long as one: the clock of
+    /// their workers was ahead. Where this one's is behind, those who live renew theirs. One round trip, and one more when there
+    /// is something to end.
     async fn shorten(&self) -> Result<u64> {
         let now = self.now();
-        let until = order::later(now, self.options.lease);
-        let latest = order::later(until, SKEW);
-        let shortened = self
+        let latest = order::at(order::later(order::later(now, self.options.lease), SKEW));
+        let ahead = self
             .jobs
-            .update_many(
-                |j| j.state.eq(State::Running) & j.order.gt(order::at(latest)),
-                |j| j.order.set(order::at(until)) & j.lease.until.set(until),
-            )
+            .find(|j| j.state.eq(State::Running) & j.order.gt(latest))
+            // Those of the wrong clock are further ahead than those of the right ones.
+            .sort(|j| j.order.desc())
+            .limit(u64::from(self.options.batch))
+            .project::<Ahead>()
             .await?;
-        Ok(shortened.modified)
+        let over = self.shared.control.note_ahead(ahead, now, self.options.lease);
+        if over.is_empty() {
+            return Ok(0);
+        }
+        let mut batch = self.jobs.bulk_write().unordered();
+        for lease in over {
+            batch = batch.update_one(
+                |j| j.id.eq(lease.id) & j.state.eq(State::Running) & j.order.eq(lease.order),
+                |j| j.order.set(order::at(now)) & j.lease.until.set(now),
+            );
+        }
+        Ok(batch.await?.matched)
     }
 
     /// Deletes finished jobs that were kept long enough, up to a [batch](super::Options::batch). One round trip, and one

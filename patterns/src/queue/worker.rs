@@ -175,11 +175,27 @@ impl<J: Job> Worker<J> {
         }
     }
 
-    /// Enqueues a job at each tick of a schedule. Any number of workers may do the same: each tick is enqueued once.
+    /// Enqueues a job at each tick of a schedule. Any number of workers may do the same: each tick is enqueued once. What
+    /// goes wrong with one is [told](Worker::on_error), each time, and holds up nothing else.
     #[cfg(feature = "cron")]
     pub fn schedule(mut self, schedule: Schedule<J>) -> Worker<J> {
         self.schedules.push(schedule);
         self
+    }
+
+    /// Looks after all schedules; what went wrong.
+    #[cfg(feature = "cron")]
+    async fn tick(&self) -> Vec<Error> {
+        let mut failed = Vec::new();
+        for schedule in &self.schedules {
+            failed.extend(self.queue.tick(schedule).await.err());
+        }
+        failed
+    }
+
+    #[cfg(not(feature = "cron"))]
+    async fn tick(&self) -> Vec<Error> {
+        Vec::new()
     }
 
     /// Works until `end` is ready: then claims no more, [tells](Task::signal) the handlers, waits for them, and gives back

@@ -2,7 +2,7 @@
 
 use odm::bson::Document;
 use odm::bson::oid::ObjectId;
-use odm::{ChangeStream, Result};
+use odm::{ChangeStream, Error, Result};
 
 use crate::queue::Tended;
 use crate::queue::claim::Looked;
@@ -20,7 +20,8 @@ pub(super) enum Event<J> {
     Rung,
     /// The change stream saw that something became ready; none when it ended.
     Changed(Option<ChangeStream<Document>>),
-    Tended(Result<Tended>),
+    /// What tending did, and what went wrong with schedules before it.
+    Tended(Result<Tended>, Vec<Error>),
     /// Time to tend to the queue again.
     Tend,
     /// The work on a job under the lease of this token.
@@ -33,5 +34,5 @@ pub(super) enum End {
     Failed,
     Lost,
     /// It could not be said what became of it.
-    Error(odm::Error),
+    Error(Error),
 }

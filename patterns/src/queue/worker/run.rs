@@ -139,8 +139,11 @@ where
             }
             Event::Changed(None) => self.watching = false,
             Event::Tend => self.tend(),
-            Event::Tended(tended) => {
+            Event::Tended(tended, failed) => {
                 self.tending = false;
+                for error in &failed {
+                    self.note(error);
+                }
                 match tended {
                     Ok(tended) if tended.found + tended.admitted > 0 => self.wake(),
                     Ok(_) => {}
@@ -260,13 +263,9 @@ where
         self.tending = true;
         let worker = self.worker;
         self.events.push(Box::pin(async move {
-            #[cfg(feature = "cron")]
-            for schedule in &worker.schedules {
-                if let Err(error) = worker.queue.tick(schedule).await {
-                    return Event::Tended(Err(error));
-                }
-            }
-            Event::Tended(worker.queue.tend().await)
+            // One that fails, fails again the next time: it holds up neither the others nor the queue.
+            let failed = worker.tick().await;
+            Event::Tended(worker.queue.tend().await, failed)
         }));
     }
 
@@ -332,8 +331,12 @@ async fn beat<J: Job>(worker: &Worker<J>, lease: &Lease, signal: &Signal) -> std
         match worker.queue.heartbeat(lease).await {
             Ok(beat) if beat.canceled => signal.raise(Stop::Canceled),
             Ok(_) => {}
-            Err(error) if LeaseLost::of(&error).is_some() => signal.raise(Stop::LeaseLost),
-            Err(error) => (worker.on_error)(&error),
+            Err(error) => match LeaseLost::of(&error) {
+                // Its own transaction has ended it.
+                Some(lost) if signal.is_completing() && matches!(lost.state, None | Some(State::Done)) => {}
+                Some(_) => signal.raise(Stop::LeaseLost),
+                None => (worker.on_error)(&error),
+            },
         }
     }
 }
@@ -352,8 +355,8 @@ async fn say<J: Job, R: Serialize>(worker: &Worker<J>, lease: &Lease, outcome: R
             Ok(()) if outcome.is_ok() => return End::Done,
             Ok(()) => return End::Failed,
             Err(error) if LeaseLost::of(&error).is_some() => return End::Lost,
-            // Said again it would be the same: the result does not fit.
-            Err(error) if error.kind() == ErrorKind::Encode => {
+            // Said again it would be the same, and so would be the work: the result does not fit.
+            Err(error) if error.kind() == ErrorKind::Encode || worker.queue.has_no_room(&error) => {
                 let failed = worker.queue.fail(lease, Failure::dead(error)).await;
                 return failed.map_or_else(End::Error, |()| End::Failed);
             }

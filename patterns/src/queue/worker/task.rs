@@ -78,9 +78,15 @@ impl<J> Task<J> {
     /// Says inside of a transaction that the job is done, so that it is if and only if the transaction is committed: give
     /// `&tx`. What the handler gives back afterwards changes nothing any more.
     ///
+    /// Say it **first**, before the work: from then on nobody takes the job, and the worker's [signs of
+    /// life](super::Worker::heartbeat) wait for the transaction. A sign of life that comes between the transaction's
+    /// beginning and this is a conflict, after which the transaction is run again; one that takes longer than the time
+    /// between two of them, and says it last, comes to no end.
+    ///
     /// # Errors
     /// As [`Queue::ack`]; the transaction should be given up then.
     pub async fn complete_on(&self, db: &Db) -> Result<()> {
+        self.signal.completes();
         self.queue.on(db).ack(&self.lease).await
     }
 
@@ -89,6 +95,7 @@ impl<J> Task<J> {
     /// # Errors
     /// As [`Queue::ack_with`].
     pub async fn complete_with_on<R: Serialize>(&self, db: &Db, result: &R) -> Result<()> {
+        self.signal.completes();
         self.queue.on(db).ack_with(&self.lease, result).await
     }
 }

@@ -12,6 +12,7 @@ crate::on_every_backend! {
     a_redriven_job_takes_up_its_old_place,
     a_few_of_a_group_run_at_a_time,
     many_at_once_keep_to_the_limit,
+    a_lower_limit_holds_as_soon_as_what_runs_is_done,
     what_was_forgotten_is_let_go,
     a_long_row_of_groups_is_looked_through_bit_by_bit,
 }
@@ -170,6 +171,30 @@ async fn a_few_of_a_group_run_at_a_time(db: &Db) {
     assert_eq!(queue.ack_many([&first[0], &first[2]]).await.unwrap(), []);
     assert_eq!(claim_all(&queue).await, [5, 6]);
     assert_eq!(queue.statistics().await.unwrap().waiting, 1);
+}
+
+async fn a_lower_limit_holds_as_soon_as_what_runs_is_done(db: &Db) {
+    let (many, _) = queue_with(db, options().group_limit(3)).await;
+    many.enqueue_many((1..=9).map(|job| of("a", job))).await.unwrap();
+    let mut running = many.claim_many(9).await.unwrap();
+    assert_eq!(running.len(), 3);
+    let one: Queue<Work> = Queue::with_options(many.db(), "work", options().group_limit(1));
+    let mut done = Vec::new();
+    // The first slot is given back last.
+    running.sort_by_key(|claimed| std::cmp::Reverse(number(&claimed.job)));
+    for claimed in running {
+        one.ack(&claimed).await.unwrap();
+        done.push(number(&claimed.job));
+        one.tend().await.unwrap();
+        let ready = one.statistics().await.unwrap().ready;
+        assert_eq!(ready, u64::from(done.len() == 3));
+    }
+    while let Some(claimed) = one.claim().await.unwrap() {
+        assert!(one.claim().await.unwrap().is_none());
+        done.push(number(&claimed.job));
+        one.ack(&claimed).await.unwrap();
+    }
+    assert_eq!(done, [3, 2, 1, 4, 5, 6, 7, 8, 9]);
 }
 
 async fn many_at_once_keep_to_the_limit(db: &Db) {

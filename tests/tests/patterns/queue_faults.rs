@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bson::doc;
 use bson::oid::ObjectId;
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
@@ -12,6 +13,7 @@ use super::queue_model::{Clock, Work, clear, number, options, queue, seconds};
 crate::on_every_backend! {
     a_failure_at_any_write_loses_nothing,
     what_comes_behind_a_job_that_fails_is_not_enqueued,
+    a_batch_is_kept_when_what_is_no_job_cannot_be_buried,
 }
 
 macro_rules! operations {
@@ -266,4 +268,37 @@ async fn what_comes_behind_a_job_that_fails_is_not_enqueued(db: &Db) {
         kept.collect::<Vec<_>>(),
         [false, false, true, false, false, false]
     );
+}
+
+async fn a_batch_is_kept_when_what_is_no_job_cannot_be_buried(db: &Db) {
+    let (queue, clock) = queue(db).await;
+    for job in 1..=3 {
+        queue.enqueue(Work::Number(job)).await.unwrap();
+        clock.step(1);
+    }
+    let work = queue.db().raw_collection("work");
+    let first = queue.list(State::Ready, 0).await.unwrap()[0].id;
+    let unread = doc! { "$set": { "message": "no job" } };
+    work.update_one(doc! { "_id": first }, unread).await.unwrap();
+    let (faulty, faults) = queue.db().faulty();
+    let claims = Queue::<Work>::with_options(&faulty, "work", options());
+    assert!(!claims.is_paused().await.unwrap());
+    // The claim is a write, and so is the burial.
+    let lost = || Error::new(ErrorKind::Network, "connection reset");
+    faults.add(Fault::nth_write(2).before(lost()));
+    let claimed = claims.claim_many(3).await.unwrap();
+    let numbers: Vec<i32> = claimed.iter().map(|claimed| number(&claimed.job)).collect();
+    assert_eq!((numbers, faults.failures()), (vec![2, 3], 1));
+    assert_eq!(claims.ack_many(&claimed).await.unwrap(), []);
+    // The end of its lease tries it again; when there is nothing else, the error is told.
+    for attempt in 2..=3 {
+        clock.advance(seconds(10));
+        let is_last = attempt == 3;
+        if !is_last {
+            faults.add(Fault::nth_write(3).before(lost()));
+        }
+        assert_eq!(claims.claim().await.is_err(), !is_last);
+    }
+    assert_eq!(queue.get(first).await.unwrap_err().kind(), ErrorKind::Decode);
+    assert_eq!(queue.statistics().await.unwrap().dead, 1);
 }
