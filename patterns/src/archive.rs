@@ -24,7 +24,7 @@
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |
 //! | beside it | what an [`Outlier`](crate::outlier::Outlier) has put beside a document stays where it is, and is there when the document is restored |
 //! | the mark | models that refuse unknown fields do not read a document while it is moved; a validator that does refuses the move, and nothing is changed |
-//! | in a transaction | made of `&tx`, all of it is part of the transaction: for some batches, not for millions |
+//! | in a transaction | made of `&tx` at both sides, all of it is part of the transaction: for some batches, not for millions. With the other side in it alone nothing is moved, since it could be rolled back there, and is `InvalidArgument` |
 //! | sharded | writes name `_id` and state; with a shard key other than `_id` they ask all shards |
 //!
 //! # Example
@@ -65,7 +65,7 @@ mod transfer;
 
 use std::fmt;
 
-use odm::{Collection, Db, Filter, Model};
+use odm::{Collection, Db, Error, ErrorKind, Filter, Model, Result};
 
 pub use self::audit::ArchiveProblem;
 pub use self::transfer::{Moved, Transfer};
@@ -115,6 +115,23 @@ impl<M: Model> Archive<M> {
     /// it is counted as [`kept`](Moved::kept).
     pub fn restore(&self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Transfer<M> {
         Transfer::new(&self.archived, &self.live, false, filter(M::fields()))
+    }
+}
+
+/// That what is deleted at one side, because it is at the other, cannot be rolled back there alone.
+///
+/// # Errors
+/// `InvalidArgument`.
+fn deletes_with<M: Model>(deleted: &Collection<M>, stays: &Collection<M>) -> Result<()> {
+    match !stays.in_transaction() || stays.shares_transaction(deleted) {
+        true => Ok(()),
+        false => {
+            let text = "what is moved into a transaction is deleted in the same one: make the archive of it at both sides";
+            Err(Error::new(ErrorKind::InvalidArgument, text)
+                .with_model(M::DESCRIPTOR.name)
+                .with_namespace(stays.namespace())
+                .with_note("from", deleted.namespace()))
+        }
     }
 }
 

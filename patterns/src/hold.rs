@@ -32,6 +32,7 @@
 //! * **Never oversold**: `available` does not go below 0 by any of these, however many run at once.
 //! * **Expiry** is by [`Db::now`](odm::Db::now). An expired hold can no longer be confirmed. Its copies come back with
 //!   the next `take` or `hold` of the same document, in the same write, or with a sweep, whichever is first.
+//! * **Loans**: a hold that became a loan and is given back is remembered as released, so that no late repeat makes it anew.
 //! * **Memory**: `settled` keeps the last [`remember`](Shelf::remember) holds of a document (100 unless said otherwise).
 //!   A hold id that is older than that is [`UnknownHold`](HoldError::UnknownHold), and could be used anew.
 //! * **Softly deleted** items are no longer lent or held: they are [`NoItem`](HoldError::NoItem). What is out comes to its end

@@ -20,7 +20,7 @@
 //! | forgetting | results are kept for [`keep`](Keys::keep) (24 hours), then a TTL index deletes them, and the key is fresh. Until it does, they are treated as gone |
 //! | round trips | `begin` 1, taking over 2; `complete`, `renew`, `abandon` 1; `run` 3 beside the effect's |
 //! | sharded | by `_id`: every operation names it |
-//! | time | [`Db::now`](odm::Db::now) |
+//! | time | [`Db::now`](odm::Db::now). A permit that was given by a clock that was ahead ends as much later by the others' |
 //!
 //! # Example
 //! ```

@@ -20,7 +20,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | published | **at least once**, and only what was committed |
+//! | published | **at least once**, and only what was committed: what is published is what the claim of the document or source found, and on MongoDB a claim is acknowledged by a majority. Not so with a write concern below that (`w=1` in the URL): then a failover can take back what was published, whose sequence the next event gets, which an [`Inbox`] takes for seen |
 //! | order | that of the sequence, for each document or source. A relay that was stopped while it published, and goes on when another has taken over, can repeat old events late: the sequence shows it, and an [`Inbox`] refuses them |
 //! | failures | a document or source whose event cannot be published has a pause, which grows from a second to ten minutes ([`Relay::pauses`], [`EventLog::pauses`]), so that others come first; its own events stay in order |
 //! | two relays | one lease for each document or source; its token is the condition of taking events out |
@@ -30,7 +30,8 @@
 //! | versions | publishing changes nothing that users of a document see: it counts no `#[odm(version)]`, moves no `#[odm(updated)]`, and is no version of a [`History`](crate::history::History). Adding an event is a change |
 //! | round trips | relay: 1 to find (2 where failures fill the first), and 2 for each document (3 for each source) with events; inbox 2 beside the effect's, refused 1 more |
 //! | sharded | writes name `_id`; finding what is to be published asks all shards. Shard `outbox_events` by `_id`: ranged, so that a source's events are together |
-//! | time | [`Db::now`](odm::Db::now) |
+//! | memory | an inbox has a document for each consumer and source, until [`Inbox::forget`] or [`Inbox::prune`] |
+//! | time | [`Db::now`](odm::Db::now). A lease or pause that was written by a clock that was ahead is waited for by relays of right clocks; events are only late |
 //!
 //! A relay changes the document by updates. Do not store such a document whole with what was read before
 //! (`save`, `replace`), unless the model has a version. With one, what was published since then is at the most published

@@ -40,7 +40,7 @@
 //! | soft deletion | a deleted document gets no effect; what it got before is found and undone all the same |
 //! | deletion | what was done to a document that is gone cannot be undone: the saga waits for somebody |
 //! | growth | the history keeps the last 100 events; marks stay until [pruned](Effect::prune_marks), sagas until [pruned](Sagas::prune) |
-//! | time | [`Db::now`](odm::Db::now). Clocks that disagree cost a lease, never correctness: tokens decide |
+//! | time | [`Db::now`](odm::Db::now). Clocks that disagree cost time, never correctness: tokens decide. By one that is ahead, a lease is over early; what one has written that is set back, the end of a lease or of a pause, is waited for by the others, as long as it was ahead and the lease or pause |
 //! | sharded | shard `sagas` by `_id`: each write names it; looking for due sagas asks all shards |
 //!
 //! # Example: a transfer, beside the same as a transaction

@@ -43,6 +43,7 @@ impl<M: Model> Archive<M> {
     /// # Errors
     /// Those of the database; run again, it goes on.
     pub async fn repair(&self) -> Result<Vec<ArchiveProblem>> {
+        super::deletes_with(&self.archived, &self.live)?;
         let mut repaired = Vec::new();
         let mut archived = own::find(&self.archived, Document::new()).stream();
         while let Some((copies, found)) = self.next_doubled(&mut archived).await? {

@@ -18,6 +18,8 @@ use crate::own;
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Transfer<M> {
     documents: Collection<M>,
+    /// Where they go.
+    others: Collection<M>,
     sides: Sides<M>,
     /// The paths of outboxes whose events must be published before a document is moved.
     outboxes: Arc<[String]>,
@@ -48,7 +50,8 @@ pub struct Moved {
     /// How many documents are at the other side now, and no longer at this.
     pub moved: u64,
     /// How many stayed: because they were changed or deleted meanwhile, or because the other side has another document
-    /// of the same `_id`.
+    /// of the same `_id`. One that another unique index of the other side does not let in is an error, after the others of its
+    /// batch were moved.
     pub kept: u64,
     /// How many stayed because events wait in their [outbox](crate::outbox::Outbox), which nobody would publish at the
     /// other side: run it again when they are published.
@@ -64,6 +67,7 @@ impl<M: Model> Transfer<M> {
     ) -> Transfer<M> {
         Transfer {
             documents: from.clone(),
+            others: to.clone(),
             sides: Sides {
                 from: from.raw(),
                 to: to.raw(),
@@ -98,9 +102,15 @@ impl<M: Model> Transfer<M> {
         if options.is_some_and(|options| options.options().contains_key("timeseries")) {
             return Err(self.of_time_series());
         }
+        super::deletes_with(&self.documents, &self.others)?;
         let mut moved = Moved::default();
         let filter = self.filter.clone();
-        let found = self.documents.find(|_| filter).with_deleted().untyped();
+        let found = self
+            .documents
+            .find(|_| filter)
+            .with_deleted()
+            .unscoped()
+            .untyped();
         let mut found = found.stream();
         loop {
             let mut batch = Vec::with_capacity(self.batch);
@@ -172,7 +182,7 @@ impl<M: Model> Sides<M> {
         if claimed.is_empty() {
             return Ok(0);
         }
-        let stored = self.copy(&claimed, &mark).await?;
+        let (stored, refused) = self.copy(&claimed, &mark).await?;
         let deleted = delete_unchanged::<M>(&self.from, &stored).await?;
         if deleted < claimed.len() as u64 {
             // A document that is here without the mark may have been stored anew after the marked one was deleted, of which
@@ -187,11 +197,14 @@ impl<M: Model> Sides<M> {
         if !stored.is_empty() {
             mark.lift(&self.to, &stored).await?;
         }
-        Ok(deleted)
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(deleted),
+        }
     }
 
-    /// Stores copies; gives the documents that are at the other side with the mark.
-    async fn copy(&self, claimed: &[Document], mark: &Mark) -> Result<Vec<Document>> {
+    /// Stores copies; gives the documents that are at the other side with the mark, and why others cannot be.
+    async fn copy(&self, claimed: &[Document], mark: &Mark) -> Result<(Vec<Document>, Option<Error>)> {
         let there = same_ids(&self.to, claimed).await?;
         let mut stored = Vec::with_capacity(claimed.len());
         let (mut fresh, mut others) = (Vec::new(), Vec::new());
@@ -204,36 +217,59 @@ impl<M: Model> Sides<M> {
                 Some(_) => {}
             }
         }
-        stored.extend(self.insert(fresh).await?.into_iter().cloned());
+        let (inserted, mut refused) = self.insert(fresh).await?;
+        stored.extend(inserted.into_iter().cloned());
         if !others.is_empty() {
-            stored.extend(self.displace(claimed, others, mark).await?);
+            let (displaced, error) = self.displace(claimed, others, mark).await?;
+            stored.extend(displaced);
+            refused = refused.or(error);
         }
-        Ok(stored)
+        Ok((stored, refused))
     }
 
-    /// Stores copies where nothing was; gives those that are there now.
-    async fn insert<'a>(&self, documents: Vec<&'a Document>) -> Result<Vec<&'a Document>> {
+    /// Whether an error is about some documents alone, which another unique index than that of `_id` does not let in: that
+    /// will not pass, and the others need not wait for it.
+    fn is_refusal(&self, error: &Error) -> bool {
+        let failed = error.write_errors();
+        let are_duplicates = failed.iter().all(|one| one.error.is_duplicate_key());
+        let is_met = error.write_concern_error().is_none();
+        !self.to.in_transaction() && is_met && !failed.is_empty() && are_duplicates
+    }
+
+    /// Stores copies where nothing was; gives those that are there now, and why others cannot be.
+    async fn insert<'a>(&self, documents: Vec<&'a Document>) -> Result<(Vec<&'a Document>, Option<Error>)> {
         let insertions = self.to.bulk_write().unordered();
         let insertions = documents
             .iter()
             .fold(insertions, |all, document| all.insert(*document));
         if insertions.is_empty() {
-            return Ok(documents);
+            return Ok((documents, None));
         }
         let Err(error) = insertions.await else {
-            return Ok(documents);
+            return Ok((documents, None));
         };
-        let failed = error.write_errors();
-        if failed.is_empty() || failed.iter().any(|one| !one.error.is_duplicate_key()) {
+        if !self.is_refusal(&error) {
             return Err(error);
         }
-        // Somebody else was first. What it stored is looked at the next time.
+        let failed = error.write_errors();
+        // Where the `_id` is there, somebody else was first. What it stored is looked at the next time.
+        let refused = failed.iter().find(|one| !own::is_of_id(&one.error));
+        let refused = refused.map(|one| self.refused(one.error.clone(), documents.get(one.index).copied()));
         let is_there = |index: usize| failed.iter().all(|one| one.index != index);
         let documents = documents.into_iter().enumerate();
-        Ok(documents
-            .filter(|(index, _)| is_there(*index))
-            .map(|(_, document)| document)
-            .collect())
+        let inserted = documents.filter(|(index, _)| is_there(*index));
+        Ok((inserted.map(|(_, document)| document).collect(), refused))
+    }
+
+    /// Says which document the other side does not let in.
+    fn refused(&self, error: Error, document: Option<&Document>) -> Error {
+        let error = error
+            .with_model(M::DESCRIPTOR.name)
+            .with_namespace(self.to.namespace());
+        match document.and_then(|document| document.get("_id")) {
+            Some(id) => error.with_id(id.clone()),
+            None => error,
+        }
     }
 
     /// Puts copies in the place of other documents of their `_id`s; gives those that are there now. Who has marked the
@@ -243,7 +279,7 @@ impl<M: Model> Sides<M> {
         claimed: &[Document],
         others: Vec<(&Document, &Document)>,
         mark: &Mark,
-    ) -> Result<Vec<Document>> {
+    ) -> Result<(Vec<Document>, Option<Error>)> {
         let here = same_ids(&self.from, claimed).await?;
         let is_ours = |document: &Document| with_id(&here, document).is_some_and(|now| mark.is_on(now));
         let others = others.into_iter().filter(|(document, _)| is_ours(document));
@@ -252,9 +288,14 @@ impl<M: Model> Sides<M> {
         let replaced = write_unchanged::<M>(&self.to, others, |all, unchanged, index| {
             all.replace_one(unchanged, &replacing[index])
         });
-        match replaced.await? == replacing.len() as u64 {
-            true => Ok(replacing),
-            false => mark.of(&self.to, &replacing).await,
+        let (replaced, refused) = match replaced.await {
+            Ok(replaced) => (replaced, None),
+            Err(error) if self.is_refusal(&error) => (0, Some(self.refused(error, None))),
+            Err(error) => return Err(error),
+        };
+        match replaced == replacing.len() as u64 {
+            true => Ok((replacing, None)),
+            false => Ok((mark.of(&self.to, &replacing).await?, refused)),
         }
     }
 

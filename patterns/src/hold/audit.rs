@@ -52,7 +52,7 @@ impl<M: Stocked> Shelf<M> {
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<StockProblem>> {
         let mut problems = Vec::new();
-        let documents = self.collection.find(|_| Filter::all()).with_deleted();
+        let documents = self.collection.find(|_| Filter::all()).with_deleted().unscoped();
         let mut documents = documents.untyped().stream();
         while let Some(document) = documents.try_next().await? {
             problems.extend(self.problems_of(&document));
@@ -90,7 +90,7 @@ impl<M: Stocked> Shelf<M> {
         let update = self
             .collection
             .update_one(|_| Filter::raw(filter), |_| Update::pipeline([stage]));
-        Ok(update.with_deleted().await?.matched == 1)
+        Ok(update.with_deleted().unscoped().await?.matched == 1)
     }
 
     fn problems_of(&self, document: &Document) -> Vec<StockProblem> {

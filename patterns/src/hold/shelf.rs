@@ -65,7 +65,8 @@ impl<M: Stocked> Shelf<M> {
         self.check_out(&id, &entry).await.map(drop)
     }
 
-    /// Gives back what [`take`](Shelf::take) took for somebody: the longest-held of it, with all its copies.
+    /// Gives back what [`take`](Shelf::take) took for somebody, or what was lent by a hold: the longest-held of it, with all
+    /// its copies. A hold has ended then, as if it were [released](Shelf::release).
     ///
     /// # Errors
     /// `UnknownHold` when this person has none, `NoItem`.
@@ -257,7 +258,7 @@ impl<M: Stocked> Shelf<M> {
             |_| Filter::raw(statement.has_expired()),
             |_| Update::pipeline([back]),
         );
-        Ok(update.with_deleted().await?.modified)
+        Ok(update.with_deleted().unscoped().await?.modified)
     }
 
     /// Adds copies, or takes some away that are available.
@@ -379,13 +380,13 @@ impl<M: Stocked> Shelf<M> {
     async fn end(&self, id: &M::Key, condition: Document, update: Update<M>) -> Result<bool, HoldError> {
         let filter = M::key_field().eq(id) & Filter::raw(condition);
         let update = self.collection.update_one(|_| filter, |_| update);
-        Ok(update.with_deleted().await?.matched == 1)
+        Ok(update.with_deleted().unscoped().await?.matched == 1)
     }
 
     /// What is stored of a document, softly deleted or not.
     async fn look(&self, id: &M::Key) -> Result<Seen, HoldError> {
         let found = self.collection.find_one(|_| M::key_field().eq(id));
-        let Some(document) = found.with_deleted().untyped().await? else {
+        let Some(document) = found.with_deleted().unscoped().untyped().await? else {
             return Err(self.no_item(id)?);
         };
         let mut seen = Seen::read(&self.inventory, self.db.now(), &document);

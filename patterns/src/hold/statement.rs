@@ -120,7 +120,7 @@ impl<M> Statement<'_, M> {
             "vars": { "e": { "$arrayElemAt": [self.list(), position.clone()] } },
             "in": { "$ifNull": ["$$e.quantity", 1] },
         } });
-        let others = bson!({ "$let": { "vars": { "at": position }, "in": { "$map": {
+        let others = bson!({ "$let": { "vars": { "at": position.clone() }, "in": { "$map": {
             "input": { "$filter": {
                 "input": { "$range": [0, { "$size": self.list() }] },
                 "as": "i",
@@ -130,7 +130,26 @@ impl<M> Statement<'_, M> {
             "in": { "$arrayElemAt": [self.list(), "$$i"] },
         } } } });
         let available = bson!({ "$add": [self.available(), quantity] });
-        doc! { "$set": { &self.inventory.available: available, &self.inventory.checkout: others } }
+        let mut fields = doc! { &self.inventory.available: available, &self.inventory.checkout: others };
+        if let Some(settled) = &self.inventory.settled {
+            let ended = bson!({ "$filter": {
+                "input": { "$map": {
+                    "input": [{ "$arrayElemAt": [self.list(), position] }],
+                    "as": "e",
+                    "in": { "hold": "$$e.hold", "ending": ending_text(Ending::Released), "at": self.now },
+                } },
+                "as": "e",
+                "cond": { "$ne": [{ "$ifNull": ["$$e.hold", Bson::Null] }, Bson::Null] },
+            } });
+            fields.insert(settled, self.remembering(settled, ended));
+        }
+        doc! { "$set": fields }
+    }
+
+    /// The endings that are remembered, with these behind them.
+    fn remembering(&self, settled: &str, ended: Bson) -> Document {
+        let all = bson!({ "$concatArrays": [{ "$ifNull": [format!("${settled}"), []] }, ended] });
+        doc! { "$slice": [all, -self.remember] }
     }
 
     /// The condition that a loan of this person is there.
@@ -199,8 +218,7 @@ impl<M> Statement<'_, M> {
                 "as": "e",
                 "in": { "hold": "$$e.hold", "ending": ending_text(ending), "at": self.now },
             } });
-            let all = bson!({ "$concatArrays": [{ "$ifNull": [format!("${settled}"), []] }, ended] });
-            fields.insert(settled, doc! { "$slice": [all, -self.remember] });
+            fields.insert(settled, self.remembering(settled, ended));
         }
         doc! { "$set": fields }
     }

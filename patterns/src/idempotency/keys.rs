@@ -87,12 +87,14 @@ impl Keys {
         self
     }
 
-    /// The same keys through another handle of the database, such as a transaction.
+    /// The same keys through another handle of the database, such as a transaction. They stay in their own database,
+    /// whichever the transaction was begun on: see [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Keys {
+        let db = self.db.through(db);
         Keys {
-            db: db.clone(),
             collection: db.collection_named(self.collection.name()),
+            db,
             ..self.clone()
         }
     }

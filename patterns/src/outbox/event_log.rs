@@ -206,7 +206,7 @@ impl EventLog {
     pub async fn read(&self, source: &str, after: i64, limit: u32) -> Result<Vec<Delivery>> {
         let events = self
             .events
-            .find(|_| range(source, after))
+            .find(|_| range(source, after, i64::MAX))
             .sort_raw(doc! { "_id": 1 })
             .limit(limit.into());
         Ok(events
@@ -229,7 +229,7 @@ impl EventLog {
             let upper = doc! { "_id": { "$lte": key(&source.id, source.delivered) } };
             let old = self
                 .events
-                .delete_many(|e| range(&source.id, 0) & Filter::raw(upper) & e.at.lt(before));
+                .delete_many(|e| range(&source.id, 0, i64::MAX) & Filter::raw(upper) & e.at.lt(before));
             pruned += old.await?.deleted;
         }
         Ok(pruned)
@@ -278,7 +278,9 @@ impl EventLog {
             add(EventProblemKind::WrongPending { stored, counted });
         }
         let mut next = source.delivered + 1;
-        let waiting = self.events.find(|_| range(&source.id, source.delivered));
+        let waiting = self
+            .events
+            .find(|_| range(&source.id, source.delivered, i64::MAX));
         let mut waiting = waiting.sort_raw(doc! { "_id": 1 }).stream();
         while let Some(event) = waiting.try_next().await? {
             let sequence = event.id.sequence;
@@ -331,9 +333,9 @@ impl StoredEvent {
     }
 }
 
-/// The events of a source behind a sequence: a range of the index on `_id`.
-pub(super) fn range(source: &str, after: i64) -> Filter<StoredEvent> {
-    Filter::raw(doc! { "_id": { "$gt": key(source, after), "$lte": key(source, i64::MAX) } })
+/// The events of a source behind a sequence and up to another one: a range of the index on `_id`.
+pub(super) fn range(source: &str, after: i64, last: i64) -> Filter<StoredEvent> {
+    Filter::raw(doc! { "_id": { "$gt": key(source, after), "$lte": key(source, last) } })
 }
 
 fn key(source: &str, sequence: i64) -> odm::bson::Document {

@@ -23,6 +23,7 @@ pub struct InboxRecord {
     /// The sequence of the last event that was handled.
     pub last: i64,
     /// When.
+    #[odm(index)]
     pub at: DateTime,
 }
 
@@ -112,6 +113,40 @@ impl Inbox {
             )
             .await?;
         Ok(())
+    }
+
+    /// Builds the index by which [`prune`](Inbox::prune) finds old records. Nothing else needs it.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn sync_indexes(&self) -> Result<()> {
+        self.records(&self.db).sync_indexes().await.map(drop)
+    }
+
+    /// Forgets a source that is over, such as a document that was deleted for good; whether anything was known of it. What
+    /// is sent again of it is handled again. One round trip.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn forget(&self, source: &str) -> Result<bool> {
+        let forgotten = self.records(&self.db).delete_one(|i| i.id.eq(self.key(source)));
+        Ok(forgotten.await?.deleted == 1)
+    }
+
+    /// Forgets the sources of which this consumer has handled nothing since a time; gives how many. An inbox has a record for
+    /// each source, and so for each document with an [`Outbox`](super::Outbox), until then. One round trip.
+    ///
+    /// Choose a time from before which **no source goes on and nothing is sent again**. What is sent again of a forgotten
+    /// source is handled again; and one that goes on is a [`Gap`](Received::Gap) that expects 1, until
+    /// [`start_after`](Inbox::start_after) says where it was.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn prune(&self, before: DateTime) -> Result<u64> {
+        let old = self
+            .records(&self.db)
+            .delete_many(|i| i.id.consumer.eq(&self.consumer) & i.at.lt(before));
+        Ok(old.await?.deleted)
     }
 
     async fn advance(&self, tx: &Db, source: &str, sequence: i64) -> Result<Received<()>> {

@@ -33,16 +33,18 @@ impl EventLog {
             .sort(|s| s.lease.until.asc())
             .limit(SOURCES);
         for source in waiting.await? {
-            if self.claim(&source).await? {
-                self.deliver(source, &mut send, &mut relayed).await?;
+            if let Some(claimed) = self.claim(&source).await? {
+                self.deliver(claimed, &mut send, &mut relayed).await?;
             }
         }
         Ok(relayed)
     }
 
-    async fn claim(&self, source: &SourceRecord) -> Result<bool> {
+    /// Takes the lease of a source that is as it was found; gives it as it is then. Its counter is as safe as the claim: what
+    /// is appended behind it a failover may still take back.
+    async fn claim(&self, source: &SourceRecord) -> Result<Option<SourceRecord>> {
         let now = self.db.now();
-        let claim = self.sources.update_one(
+        let claim = self.sources.find_one_and_update(
             |s| {
                 s.id.eq(&source.id)
                     & known(&s.lease.token, source.lease.token)
@@ -51,7 +53,7 @@ impl EventLog {
             },
             |s| s.lease.token.inc(1) & s.lease.tries.inc(1) & s.lease.until.set(later(now, self.lease)),
         );
-        Ok(claim.await?.matched == 1)
+        claim.return_new().await
     }
 
     async fn deliver<E, F, Fut>(
@@ -64,10 +66,10 @@ impl EventLog {
         F: FnMut(Delivery) -> Fut,
         Fut: Future<Output = std::result::Result<(), E>>,
     {
-        let tries = source.lease.tries.saturating_add(1);
+        let tries = source.lease.tries;
         let events = self
             .events
-            .find(|_| range(&source.id, source.delivered))
+            .find(|_| range(&source.id, source.delivered, source.last))
             .sort_raw(doc! { "_id": 1 })
             .limit(self.batch.into());
         // Only what follows without a gap.
@@ -95,7 +97,7 @@ impl EventLog {
             until = later(until, self.pauses.after(tries));
         }
         let noted = self.sources.update_one(
-            |s| s.id.eq(&source.id) & s.lease.token.eq(source.lease.token + 1),
+            |s| s.id.eq(&source.id) & s.lease.token.eq(source.lease.token),
             |s| {
                 s.delivered.inc(delivered)
                     & s.pending.inc(-delivered)

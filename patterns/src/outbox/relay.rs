@@ -101,21 +101,14 @@ impl<M: Model> Relay<M> {
         let mut passed_over = None;
         for document in waiting {
             let id = document.get("_id").cloned().unwrap_or(Bson::Null);
-            let stored = value_at(&document, &path).cloned().unwrap_or(Bson::Null);
-            let outbox: Outbox = match odm::bson::deserialize_from_bson(stored) {
+            let outbox = match self.outbox_in(&document, &id) {
                 Ok(outbox) => outbox,
                 Err(error) => {
-                    passed_over.get_or_insert(
-                        odm::Error::new(odm::ErrorKind::Decode, "the outbox cannot be read")
-                            .with_model(M::DESCRIPTOR.name)
-                            .with_id(id)
-                            .with_path(path.clone())
-                            .with_source(error),
-                    );
+                    passed_over.get_or_insert(error);
                     continue;
                 }
             };
-            match self.claim(&id, outbox).await {
+            match self.claim(&id, &outbox).await {
                 Ok(Some(claimed)) => self.deliver(&id, claimed, &mut send, &mut relayed).await?,
                 Ok(None) => {}
                 // The oldest would keep all others away. In a transaction the error has ended it.
@@ -131,6 +124,18 @@ impl<M: Model> Relay<M> {
         }
     }
 
+    fn outbox_in(&self, document: &Document, id: &Bson) -> Result<Outbox> {
+        let path = self.outbox.path().to_string();
+        let stored = value_at(document, &path).cloned().unwrap_or(Bson::Null);
+        odm::bson::deserialize_from_bson(stored).map_err(|error| {
+            odm::Error::new(odm::ErrorKind::Decode, "the outbox cannot be read")
+                .with_model(M::DESCRIPTOR.name)
+                .with_id(id.clone())
+                .with_path(path)
+                .with_source(error)
+        })
+    }
+
     /// Documents with events that no relay has, and that have no pause.
     async fn waiting(&self, which: Filter<M>, skip: u32, limit: u32) -> Result<Vec<Document>> {
         let path = self.outbox.path();
@@ -139,20 +144,21 @@ impl<M: Model> Relay<M> {
             .collection
             .find(|_| self.outbox.has_events() & free & which)
             .with_deleted()
+            .unscoped()
             .sort_raw(doc! { format!("{path}.events.at"): 1 })
             .skip(skip.into())
             .limit(limit.into());
         found.untyped().await
     }
 
-    /// Takes the lease of a document that is as it was found: then what was found of its events is still their
-    /// beginning, because only the holder of a lease takes events out. Gives the outbox as it is then.
+    /// Takes the lease of a document of which nobody has taken events since it was found. Gives the outbox as it is then:
+    /// what was found may have been rolled back since by a failover, and what the claim found is as safe as the claim.
     ///
     /// This is no change of the document: it does not count its version, and not the date of its last change.
-    async fn claim(&self, id: &Bson, mut outbox: Outbox) -> Result<Option<Outbox>> {
+    async fn claim(&self, id: &Bson, outbox: &Outbox) -> Result<Option<Outbox>> {
         let path = self.outbox.path();
         let now = self.db.now();
-        let found = doc! {
+        let mut found = doc! {
             "_id": { "$eq": id },
             format!("{path}.lease.token"): known(outbox.lease.token),
             format!("{path}.lease.until"): { "$not": { "$gt": now } },
@@ -162,14 +168,17 @@ impl<M: Model> Relay<M> {
         let is_new = outbox.lease.token == 0 && outbox.pruned == 0;
         if is_new && let Some(event) = outbox.events.first() {
             set.insert(format!("{path}.first"), event.id);
-            outbox.first = Some(event.id);
+            found.insert(format!("{path}.events.0.id"), event.id);
         }
         let count = doc! { format!("{path}.lease.token"): 1_i64, format!("{path}.lease.tries"): 1 };
         let lease = doc! { "$set": set, "$inc": count };
-        outbox.lease.token += 1;
-        outbox.lease.tries = outbox.lease.tries.saturating_add(1);
-        let claimed = self.collection.raw().update_one(found, lease).await?.matched;
-        Ok((claimed == 1).then_some(outbox))
+        let claimed = self
+            .collection
+            .raw()
+            .find_one_and_update(found, lease)
+            .return_new();
+        let claimed = claimed.project_raw(doc! { path.to_string(): 1 }).await?;
+        claimed.map(|document| self.outbox_in(&document, id)).transpose()
     }
 
     async fn deliver<E, F, Fut>(

@@ -28,7 +28,6 @@ pub(super) struct Move {
 impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
     /// Works until the saga is over or has to wait.
     pub(super) async fn drive(&self, mut record: SagaRecord) -> Result<Outcome<S>, SagaError> {
-        self.check_steps(&record)?;
         while record.status.is_active() {
             let position = usize::try_from(record.step).unwrap_or_default();
             let Some(step) = self.definition.steps.get(position) else {

@@ -124,7 +124,10 @@ impl Effect {
         if collection.update_one(|_| filter, |_| update).await?.matched == 1 {
             return Ok(());
         }
-        let found = collection.find_one(|_| target.document()).with_deleted();
+        let found = collection
+            .find_one(|_| target.document())
+            .with_deleted()
+            .unscoped();
         let Some(document) = found.untyped().await? else {
             return Err(refused("there is no such document", collection, &target.id)?);
         };
@@ -177,7 +180,12 @@ impl Effect {
         if write(collection, target.made(), update).await? {
             return Ok(Undone::Now);
         }
-        if collection.exists(|_| target.document()).with_deleted().await? {
+        if collection
+            .exists(|_| target.document())
+            .with_deleted()
+            .unscoped()
+            .await?
+        {
             return Ok(Undone::Before);
         }
         let gone = StepError::Gone {
@@ -205,7 +213,10 @@ impl Effect {
         let marks = marks(M::fields());
         let filter = marks.any().at.lt(before);
         let pull = marks.pull_where(|m| m.at.lt(before));
-        let pruned = collection.update_many(|_| filter, |_| pull).with_deleted();
+        let pruned = collection
+            .update_many(|_| filter, |_| pull)
+            .with_deleted()
+            .unscoped();
         Ok(pruned.await?.modified)
     }
 
@@ -251,7 +262,10 @@ async fn write<M: Model>(
     filter: Filter<M>,
     update: Update<M>,
 ) -> odm::Result<bool> {
-    let written = collection.update_one(|_| filter, |_| update).with_deleted();
+    let written = collection
+        .update_one(|_| filter, |_| update)
+        .with_deleted()
+        .unscoped();
     Ok(written.await?.matched == 1)
 }
 

@@ -587,7 +587,7 @@ async fn definitions_are_held_to_what_is_stored(db: &Db) {
         kinds,
         [SagaProblemKind::OtherSteps(stored), SagaProblemKind::Overdue(due)]
     );
-    assert!(sagas.verify(Duration::from_secs(60)).await.unwrap().is_empty());
+    assert!(sagas.verify(Duration::from_secs(100)).await.unwrap().is_empty());
 
     let sagas = db.raw_collection("sagas");
     let wrong = doc! {"$set": {"status": "completed", "state": "x"}};
