@@ -13,11 +13,15 @@ pages! {
     atomic: "../../odm/docs/guide/atomic.md";
     attributes: "../../odm/docs/guide/attributes.md";
     counters: "../../odm/docs/guide/counters.md";
+    #[cfg(feature = "encryption")]
+    encryption: "../../odm/docs/guide/encryption.md";
     expiry: "../../odm/docs/guide/expiry.md";
     files: "../../odm/docs/guide/files.md";
     history: "../../odm/docs/guide/history.md";
+    migrations: "../../odm/docs/guide/migrations.md";
     #[cfg(feature = "money")]
     money: "../../odm/docs/guide/money.md";
+    #[cfg(feature = "cron")]
     queues: "../../odm/docs/guide/queues.md";
     sagas: "../../odm/docs/guide/sagas.md";
     #[cfg(feature = "stemming")]

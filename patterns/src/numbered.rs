@@ -4,6 +4,7 @@ use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Db, Error, ErrorKind, Result};
 
 use crate::keyed::{Keyed, integer};
+use crate::length;
 
 /// Documents `{_id: {owner, number}, list: [..]}`, of which the newest of an owner is filled.
 #[derive(Clone, Debug)]
@@ -14,6 +15,40 @@ pub(crate) struct Numbered {
     pub(crate) list: &'static str,
     /// How many elements a document takes.
     pub(crate) size: usize,
+    /// How often the owner's documents were opened again after they had been sealed: older seals are none any more.
+    pub(crate) reopened: i64,
+}
+
+/// The condition on `sealed` that a document is open.
+pub(crate) fn open(reopened: i64) -> Document {
+    match reopened {
+        0 => doc! { "$in": [false, Bson::Null] },
+        reopened => doc! { "$not": { "$gte": reopened } },
+    }
+}
+
+/// The condition on `sealed` that a document is not open.
+pub(crate) fn closed(reopened: i64) -> Document {
+    match reopened {
+        0 => doc! { "$nin": [false, Bson::Null] },
+        reopened => doc! { "$gte": reopened },
+    }
+}
+
+/// What is stored in `sealed`.
+pub(crate) fn seal(reopened: i64) -> Bson {
+    match reopened {
+        0 => Bson::Boolean(true),
+        reopened => Bson::Int64(reopened),
+    }
+}
+
+/// After how many openings a document was sealed; `None` where it never was.
+pub(crate) fn sealed(document: &Document) -> Option<i64> {
+    match document.get("sealed")? {
+        Bson::Boolean(is_sealed) => is_sealed.then_some(0),
+        reopened => integer(reopened),
+    }
 }
 
 /// How large a document becomes by what is put into it: the database's limit is 16 MiB, and something is beside the list.
@@ -39,6 +74,8 @@ pub(crate) struct Newest {
     pub(crate) number: i64,
     pub(crate) length: usize,
     bytes: usize,
+    /// After how many openings it was sealed last.
+    pub(crate) sealed: Option<i64>,
     pub(crate) is_sealed: bool,
     /// Whether it has been full: what was taken out since then makes no room, because others may be behind it.
     pub(crate) is_full: bool,
@@ -109,7 +146,7 @@ impl Numbered {
     /// Closes a document that is not sealed: from here on it has no room, whatever is taken out of it, and the next one is
     /// opened.
     pub(crate) async fn fill_up(&self, owner: &Bson, number: i64) -> Result<()> {
-        let this = doc! { "_id": self.keyed.key(owner, number), "sealed": { "$ne": true } };
+        let this = doc! { "_id": self.keyed.key(owner, number), "sealed": open(self.reopened) };
         self.documents
             .update_one(this, doc! { "$set": { "full": true } })
             .await
@@ -124,16 +161,17 @@ impl Numbered {
         &self,
         owner: &Bson,
         place: &Place,
-        only_if: Document,
+        mut only_if: Document,
         push: Document,
     ) -> Result<bool> {
         let mut condition = doc! { "_id": self.keyed.key(owner, place.number) };
         // Inside of a transaction nobody else can have opened it, and a duplicate key would end the transaction.
         if !(place.opens && self.db.in_transaction()) {
-            condition.insert("sealed", doc! { "$ne": true });
+            condition.insert("sealed", open(self.reopened));
             condition.insert("full", doc! { "$ne": true });
-            let last = format!("{}.{}", self.list, self.size - place.count);
-            condition.insert(last, doc! { "$exists": false });
+            let mut schemas = vec![length::at_most(self.list, self.size - place.count)];
+            schemas.extend(only_if.get_document("$jsonSchema").ok().cloned());
+            only_if.insert("$jsonSchema", doc! { "allOf": schemas });
             condition.extend(only_if);
         }
         let update = self.documents.update_one(condition, push);
@@ -194,7 +232,8 @@ impl Numbered {
             number,
             length: whole("length"),
             bytes: whole("bytes"),
-            is_sealed: document.get_bool("sealed").unwrap_or(false),
+            sealed: sealed(document),
+            is_sealed: sealed(document) >= Some(self.reopened),
             is_full: document.get_bool("full").unwrap_or(false),
         })
     }

@@ -7,7 +7,7 @@
 //! that one document, and only of that, read these too.
 //!
 //! # The stored shape
-//! The model's array, and a field [`Overflow`] `{is, epoch, pages, list}`, one for each such array. In
+//! The model's array, and a field [`Overflow`] `{is, epoch, pages, list, reopened}`, one for each such array. In
 //! `{collection}_overflow`: `{_id: {of: {id, epoch, pages}, number}, list, items: [..]}`, filled one after another. `pages` is
 //! a name that the document's list gets when it first goes on: no other list has these, and no later document of the same
 //! `_id`. A page that had no room for an element has `full: true`.
@@ -28,7 +28,7 @@
 //! | reads | [`items`](Outlier::items) gives all that were added before it began |
 //! | crash | at any write: an element was added or not. A way back that was begun is finished by the next that comes by, or by [`repair`](Outlier::repair) |
 //! | transactions | needs none; made of `&tx`, it is part of it |
-//! | size | a document beside that has no room for an element is left for the next one, and so is the model's document; the way back is not begun where it would make the document larger than half of 16 MiB. An element that is larger than 16 MiB is refused |
+//! | size | a document beside that has no room for an element is left for the next one, and so is the model's document; the way back is not begun where it would make the document larger than half of 16 MiB, and given up where others have made it too large meanwhile: then the documents beside are open again. An element that is larger than 16 MiB is refused |
 //! | soft deletion, kinds | who is softly deleted, or of another kind, is [`NotFound`](odm::ErrorKind::NotFound), for reading too. Nothing beside it is touched: restored, it has all of it |
 //! | deletion | leaves the documents beside, which a new document of the same `_id` does not get: [`forget`](Outlier::forget) them, in a hook before the deletion or after it |
 //! | archives | move the document and not what is beside it, which [`verify`](Outlier::verify) calls [`Orphaned`](OutlierProblemKind::Orphaned) and [`repair`](Outlier::repair) leaves: restored, it has all of it |
@@ -104,4 +104,11 @@ pub struct Overflow {
     /// The stored field of the array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
+    /// How often a way back was given up, since the document had become too large for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reopened: i64,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }

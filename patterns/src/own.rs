@@ -5,17 +5,24 @@
 //! meant.
 
 use odm::action::{Count, Find, Update};
-use odm::bson::{Bson, Document};
+use odm::bson::Document;
 use odm::{Collection, Error, ErrorKind, Filter, Model, Update as Change};
 
 /// The documents that a condition in MongoDB's words finds, as they are stored.
 pub(crate) fn find<M: Model>(collection: &Collection<M>, filter: Document) -> Find<M, Document> {
-    collection.find(|_| Filter::raw(filter)).with_deleted().untyped()
+    collection
+        .find(|_| Filter::raw(filter))
+        .with_deleted()
+        .unscoped()
+        .untyped()
 }
 
 /// How many there are.
 pub(crate) fn count<M: Model>(collection: &Collection<M>, filter: Document) -> Count {
-    collection.count(|_| Filter::raw(filter)).with_deleted()
+    collection
+        .count(|_| Filter::raw(filter))
+        .with_deleted()
+        .unscoped()
 }
 
 /// Changes one as a change of the model does: the version is counted, derived fields and copies follow.
@@ -28,6 +35,7 @@ pub(crate) fn update_one<M: Model>(
     collection
         .update_one(|_| filter, |_| Change::raw(change))
         .with_deleted()
+        .unscoped()
 }
 
 /// A condition, of the documents of the model's kind alone: for [`Collection::raw`].
@@ -60,7 +68,8 @@ pub(crate) fn is_of_id(error: &Error) -> bool {
 }
 
 /// Says which document an error is of, and where in it, unless the error says where.
-pub(crate) fn located<M: Model>(error: Error, id: &Bson, path: &str) -> Error {
+#[cfg(any(feature = "money", feature = "time"))]
+pub(crate) fn located<M: Model>(error: Error, id: &odm::bson::Bson, path: &str) -> Error {
     let error = error.with_model(M::DESCRIPTOR.name).with_id(id.clone());
     match error.path() {
         Some(_) => error,

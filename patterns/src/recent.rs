@@ -17,7 +17,7 @@
 //! | [`.by(\|r\| r.stars.desc())`](Recent::by) | in this order | the first N of it |
 //! | [`.by(\|r\| r.at.asc()).keep_end()`](Recent::keep_end) | in this order | the last N of it |
 //! | [`.ascending()`](Recent::ascending), [`.descending()`](Recent::descending) | plain values in their order | the first N of it; with `keep_end` the last |
-//! | [`.unique_by(\|r\| r.user)`](Recent::unique_by) | any of these | of each key the one that was added last |
+//! | [`.unique_by(\|r\| r.user)`](Recent::unique_by) | any of these | of each key the one that was added last; those without one all |
 //!
 //! # Guarantees
 //!

@@ -24,7 +24,10 @@ pub struct Asked<'a, M: Attributed> {
 
 impl<M: Attributed> Asked<'_, M> {
     /// Products of which the attribute, or one of its values, is this. A measure is the same within 10⁻¹² of it, in whatever
-    /// unit it was given.
+    /// unit it was given; where units of its dimension begin at zeros of their own ([`Units::shifted`]), of it and of how far
+    /// these are from that of the base unit.
+    ///
+    /// [`Units::shifted`]: super::Units::shifted
     ///
     /// # Errors
     /// `Validation` for a value of another kind, and for wrong units.
@@ -89,8 +92,8 @@ impl<M: Attributed> Asked<'_, M> {
 
     fn equal(&self, value: &Value) -> Document {
         match (&self.definition.unit, value) {
-            (Some(_), Value::Number(number)) => {
-                let spread = number.abs() * 1e-12;
+            (Some(unit), Value::Number(number)) => {
+                let spread = (number.abs() + self.catalog.units.reach(unit)) * 1e-12;
                 doc! { "$gte": number - spread, "$lte": number + spread }
             }
             (_, value) => doc! { "$eq": value.to_bson() },
@@ -131,7 +134,8 @@ impl<M: Attributed> Asked<'_, M> {
 
     fn by_form(&self, listed: impl FnOnce() -> Filter<M>, scoped: impl FnOnce() -> Filter<M>) -> Filter<M> {
         match (self.catalog.in_both_forms, M::Form::IS_LIST) {
-            (true, _) => listed() | scoped(),
+            // An attribute may be called as a part of the list's entries is.
+            (true, _) => listed() | (Filter::raw(self.catalog.in_form(false)) & scoped()),
             (false, true) => listed(),
             (false, false) => scoped(),
         }

@@ -133,16 +133,17 @@ impl<M: Attributed> Catalog<M> {
         })
     }
 
-    /// The same catalog through another handle of the database, such as a transaction.
+    /// The same catalog through another handle of the database, such as a transaction. It stays in its own database,
+    /// whichever the transaction was begun on: see [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Catalog<M> {
         Catalog {
-            collection: db.collection_named(self.collection.name()),
+            collection: self.collection.through(db),
             ..self.clone()
         }
     }
 
-    /// Searches find documents of both forms, while they are [converted](Catalog::convert).
+    /// Searches find documents of both forms, and facets count them, while they are [converted](Catalog::convert).
     #[must_use]
     pub fn in_both_forms(mut self) -> Catalog<M> {
         self.in_both_forms = true;

@@ -10,8 +10,8 @@ use crate::dotted::value_at;
 use crate::own;
 use crate::still::{is_same, still};
 
-/// How many products are asked for at once.
-const BATCH: u64 = 500;
+/// How many products come at once.
+const BATCH: u32 = 500;
 
 /// How often a product is looked at again that others change.
 const TRIES: usize = 16;
@@ -37,7 +37,7 @@ impl<M: Attributed> Catalog<M> {
     /// [`update`](odm::Collection::update_one) of the model does: its version is counted, and what is derived or copied from
     /// it follows.
     ///
-    /// Cost: a query for each 500 products of the other form (a scan of the collection by `_id`), and a write for each.
+    /// Cost: one scan of the collection, of which 500 products come at once, and a write for each of the other form.
     ///
     /// # Errors
     /// `Conflict` when a product is changed all the time; those of the database.
@@ -66,20 +66,12 @@ impl<M: Attributed> Catalog<M> {
     /// Rewrites the attributes of these products.
     async fn rewrite(&self, filter: Document) -> Result<Converted> {
         let mut done = Converted::default();
-        let mut behind = None;
-        loop {
-            let mut all = vec![filter.clone()];
-            all.extend(behind.take().map(|id: Bson| doc! { "_id": { "$gt": id } }));
-            let found = own::find(&self.collection, doc! { "$and": all }).sort_raw(doc! { "_id": 1 });
-            let found = found.limit(BATCH).await?;
-            let Some(last) = found.last() else { break };
-            behind = last.get("_id").cloned();
-            for product in found {
-                match self.rewrite_one(product).await? {
-                    Some(true) => done.changed += 1,
-                    Some(false) => {}
-                    None => done.left += 1,
-                }
+        let mut products = own::find(&self.collection, filter).batch_size(BATCH).stream();
+        while let Some(product) = products.try_next().await? {
+            match self.rewrite_one(product).await? {
+                Some(true) => done.changed += 1,
+                Some(false) => {}
+                None => done.left += 1,
             }
         }
         Ok(done)

@@ -136,32 +136,18 @@ impl<'a, M: Attributed> Facets<'a, M> {
 
     /// Rows of a value, or the number of a range, and how many products have it.
     fn stages(&self, definition: &Definition, counted: &Counted) -> Vec<Document> {
-        let catalog = self.catalog;
-        let field = &catalog.field;
-        let name = definition.name.as_str();
-        let (mut stages, value) = match M::Form::IS_LIST {
-            true => (
-                vec![
-                    doc! { "$match": { format!("{field}.n"): name } },
-                    doc! { "$unwind": format!("${field}") },
-                    doc! { "$match": { format!("{field}.n"): name } },
-                ],
-                format!("${field}.v"),
-            ),
-            false => (
-                vec![doc! { "$unwind": format!("${field}.{name}") }],
-                format!("${}", catalog.path(definition)),
-            ),
-        };
+        let (mut stages, value) = self.values_of(definition);
         let key: Bson = match counted {
             Counted::Values(_) => value.into(),
             Counted::Ranges(bounds) => {
-                // The number of bounds that are not above the value: 0 is below all of them.
+                // The number of bounds that are not above the value: none of them or all is beyond the ranges.
                 let reached = bounds.iter().map(|bound| {
                     let bound = doc! { "$literal": bound.to_bson() };
                     doc! { "$cond": [{ "$gte": [&value, bound] }, 1, 0] }
                 });
-                doc! { "$add": reached.collect::<Vec<_>>() }.into()
+                let reached = doc! { "$add": reached.collect::<Vec<_>>() };
+                let all = i64::try_from(bounds.len()).unwrap_or(i64::MAX);
+                doc! { "$mod": [reached, all] }.into()
             }
         };
         if definition.is_many {
@@ -175,6 +161,38 @@ impl<'a, M: Attributed> Facets<'a, M> {
             stages.push(doc! { "$limit": i64::from(*most) });
         }
         stages
+    }
+
+    /// The stages that make a document of each value of an attribute, and where in it the value is.
+    fn values_of(&self, definition: &Definition) -> (Vec<Document>, String) {
+        let catalog = self.catalog;
+        let (field, name) = (&catalog.field, definition.name.as_str());
+        if catalog.in_both_forms {
+            let whole = format!("${field}");
+            let entries = doc! { "$filter": {
+                "input": &whole,
+                "cond": { "$eq": ["$$this.n", { "$literal": name }] },
+            } };
+            let listed = doc! { "$map": { "input": entries, "in": "$$this.v" } };
+            let scoped = format!("${}", catalog.path(definition));
+            let value = doc! { "$cond": [{ "$isArray": whole }, listed, scoped] };
+            let stages = vec![doc! { "$project": { "v": value } }, doc! { "$unwind": "$v" }];
+            return (stages, "$v".to_owned());
+        }
+        match M::Form::IS_LIST {
+            true => (
+                vec![
+                    doc! { "$match": { format!("{field}.n"): name } },
+                    doc! { "$unwind": format!("${field}") },
+                    doc! { "$match": { format!("{field}.n"): name } },
+                ],
+                format!("${field}.v"),
+            ),
+            false => (
+                vec![doc! { "$unwind": format!("${field}.{name}") }],
+                format!("${}", catalog.path(definition)),
+            ),
+        }
     }
 }
 

@@ -74,6 +74,21 @@ impl Units {
         Some((base - to.offset) / to.factor).filter(|number| number.is_finite())
     }
 
+    /// How far from zero, in this unit, a conversion from any other of its dimension comes: what it may be wrong by is a part
+    /// of that, however small the result is.
+    pub(super) fn reach(&self, unit: &str) -> f64 {
+        let Some(own) = self.by_name.get(unit) else {
+            return 0.0;
+        };
+        let alike = self
+            .by_name
+            .values()
+            .filter(|other| other.dimension == own.dimension);
+        let farthest = alike.map(|other| other.offset.abs()).fold(0.0, f64::max);
+        let reach = (own.offset.abs() + farthest) / own.factor.abs();
+        if reach.is_finite() { reach } else { 0.0 }
+    }
+
     /// Whether numbers of one unit are numbers of the other.
     pub(super) fn are_of_one_dimension(&self, one: &str, other: &str) -> bool {
         let dimension = |name| self.by_name.get(name).map(|unit: &Unit| &unit.dimension);

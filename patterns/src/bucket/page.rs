@@ -39,7 +39,8 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount, K> Buckets
         let last = from.as_ref().map_or(Bson::MaxKey, |place| place.bucket.into());
         let older = self.buckets.find(BUCKETS.between(&series, Bson::MinKey, last));
         let mut older = older.sort_raw(doc! { "_id": -1 }).batch_size(4).stream();
-        let mut page = Vec::with_capacity(entries);
+        // Who wants all of them says so by a number that is no length.
+        let mut page = Vec::with_capacity(entries.min(1_000));
         let (mut next, mut has_more) = (None, false);
         'buckets: while let Some(bucket) = older.try_next().await? {
             let number = BUCKETS.number_of(&bucket);

@@ -135,6 +135,7 @@ impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
             keyed: BUCKETS,
             list: "entries",
             size,
+            reopened: 0,
         };
         while !entries.is_empty() {
             let newest = self.newest(&buckets, series, &mut entries, all).await?;

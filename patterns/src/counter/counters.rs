@@ -59,11 +59,12 @@ impl<T: Amount> Counters<T> {
         })
     }
 
-    /// The same counters through another handle of the database, such as a transaction.
+    /// The same counters through another handle of the database, such as a transaction. They stay in their own database,
+    /// whichever the transaction was begun on: see [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Counters<T> {
         Counters {
-            db: db.clone(),
+            db: self.db.through(db),
             ..self.clone()
         }
     }
@@ -257,35 +258,53 @@ impl<T: Amount> Counters<T> {
         Ok(format!("{}_{label}", self.name))
     }
 
-    /// Applies the changes of one event in one transaction.
+    /// Applies the changes of one event in one transaction: all of them, or none where one of the documents remembers the
+    /// event. Each forgets by itself, so that another one may no longer.
     pub(super) async fn apply_all(&self, changes: &[Change<T>]) -> Result<bool> {
         self.db
             .transaction(async |tx| {
                 let inner = self.on(&tx);
-                let mut is_new = true;
                 for change in changes {
-                    is_new = inner.apply(change).await? && is_new;
+                    if inner.remembers(change).await? {
+                        return Ok(false);
+                    }
                 }
-                Ok(is_new)
+                for change in changes {
+                    inner.write(change).await?;
+                }
+                Ok(true)
             })
             .await
     }
 
+    /// Whether a change's document remembers its event.
+    async fn remembers(&self, change: &Change<T>) -> Result<bool> {
+        let Some(event) = change.seen.first() else {
+            return Ok(false);
+        };
+        let collection = self.db.raw_collection(&change.place.collection);
+        let seen = doc! { "_id": &change.place.id, "seen": event };
+        collection.exists(&seen).await
+    }
+
     /// Adds a change to its document; whether it had not been added before.
     pub(super) async fn apply(&self, change: &Change<T>) -> Result<bool> {
-        let collection = self.db.raw_collection(&change.place.collection);
-        let id = &change.place.id;
-        let update = self.update(change)?;
-        let Some(event) = change.seen.first() else {
-            return self.upsert(&collection, change, doc! { "_id": id }, update).await;
-        };
-        let seen = doc! { "_id": id, "seen": event };
         // A duplicate key would end a transaction. What changes between this and the write is its conflict.
-        if self.db.in_transaction() && collection.exists(&seen).await? {
+        if self.db.in_transaction() && self.remembers(change).await? {
             return Ok(false);
         }
-        let unseen = doc! { "_id": id, "seen": { "$ne": event } };
-        self.upsert(&collection, change, unseen, update).await
+        self.write(change).await
+    }
+
+    /// The same where a transaction has been asked whether it remembers the event.
+    async fn write(&self, change: &Change<T>) -> Result<bool> {
+        let collection = self.db.raw_collection(&change.place.collection);
+        let mut filter = doc! { "_id": &change.place.id };
+        if let Some(event) = change.seen.first() {
+            filter.insert("seen", doc! { "$ne": event });
+        }
+        self.upsert(&collection, change, filter, self.update(change)?)
+            .await
     }
 
     async fn upsert(
@@ -300,11 +319,8 @@ impl<T: Amount> Counters<T> {
                 Ok(_) => return Ok(true),
                 // Either the document was inserted meanwhile, or it does not match because it knows the event.
                 Err(error) if error.is_duplicate_key() && !self.db.in_transaction() => {
-                    if let Some(event) = change.seen.first() {
-                        let seen = doc! { "_id": &change.place.id, "seen": event };
-                        if collection.exists(seen).await? {
-                            return Ok(false);
-                        }
+                    if self.remembers(change).await? {
+                        return Ok(false);
                     }
                 }
                 Err(error) => return Err(error),
@@ -330,7 +346,8 @@ impl<T: Amount> Counters<T> {
 /// Whether every write that failed did so because its document was there.
 fn is_all_there(error: &Error) -> bool {
     let failed = error.write_errors();
-    !failed.is_empty() && failed.iter().all(|failed| failed.error.is_duplicate_key())
+    let is_met = error.write_concern_error().is_none();
+    is_met && !failed.is_empty() && failed.iter().all(|failed| failed.error.is_duplicate_key())
 }
 
 /// FNV-1a: the same in all programs and versions, since an event's shard must be.

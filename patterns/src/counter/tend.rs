@@ -43,8 +43,8 @@ impl<T: Amount> Counters<T> {
     /// transaction for each.
     ///
     /// # Errors
-    /// `InvalidArgument` for counters of several layouts, for a target that tells shorter periods apart, lacks a measure, or
-    /// goes by another zone; `Unsupported` where there are no transactions.
+    /// `InvalidArgument` for counters of several layouts, for a target of another connection or engine, or one that tells
+    /// shorter periods apart, lacks a measure, or goes by another zone; `Unsupported` where there are no transactions.
     pub async fn roll_up(&self, into: &Counters<T>, before: DateTime) -> Result<RolledUp> {
         let layout = self.check_target(into)?;
         let before = match self.closed_before() {

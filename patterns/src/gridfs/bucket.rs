@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use odm::bson::{Bson, DateTime};
 use odm::{Collection, Db, Error, ErrorKind};
 
-use super::discard::Discard;
+use super::discard::{Discard, is_possible};
 use super::download::Which;
 use super::stored::Chunk;
 use super::verify::orphans;
@@ -93,10 +93,12 @@ impl Bucket {
         }
     }
 
-    /// The same bucket through another handle of its database: a transaction's, a test's.
+    /// The same bucket through another handle of its database: a transaction's, a test's. It stays in its own database,
+    /// whichever the handle is of: see [`Db::through`].
     pub fn on(&self, db: &Db) -> Bucket {
         Bucket {
-            db: db.clone(),
+            db: self.db.through(db),
+            indexed: Arc::default(),
             ..self.clone()
         }
     }
@@ -206,10 +208,15 @@ impl Bucket {
     /// [`NoFile`](GridFsError::NoFile).
     pub async fn delete(&self, id: impl Into<Bson>) -> Result<(), GridFsError> {
         let held = [id.into()];
+        let discard = Discard::new(self);
+        if !is_possible(&held[0]) {
+            let [id] = held;
+            discard.delete_impossible(&id).await?;
+            return Err(GridFsError::NoFile { id });
+        }
         if self.delete_all(&held).await? == 1 {
             return Ok(());
         }
-        let discard = Discard::new(self);
         if discard.hold(&held[0]).await? {
             discard.finish(&held).await?;
         }
@@ -332,9 +339,18 @@ impl Bucket {
         if !left.is_empty() {
             delete(&left).await?;
         }
+        let mut impossible = Scrub::default();
         for orphan in orphans(self).await? {
             let held = [orphan.files_id];
-            if orphan.newest.timestamp_millis() > before || !discard.hold(&held[0]).await? {
+            if orphan.newest.timestamp_millis() > before {
+                continue;
+            }
+            if !is_possible(&held[0]) {
+                impossible.chunks += discard.delete_impossible(&held[0]).await?;
+                impossible.uploads += 1;
+                continue;
+            }
+            if !discard.hold(&held[0]).await? {
                 continue;
             }
             // It may go on by now.
@@ -343,6 +359,8 @@ impl Bucket {
                 false => delete(&held).await?,
             }
         }
+        scrub.chunks += impossible.chunks;
+        scrub.uploads += impossible.uploads;
         Ok(scrub)
     }
 
@@ -353,7 +371,10 @@ impl Bucket {
     pub async fn create_indexes(&self) -> Result<(), GridFsError> {
         self.files().create_indexes().await?;
         self.chunks().create_indexes().await?;
-        self.indexed.store(true, Ordering::Relaxed);
+        // A transaction may be rolled back.
+        if !self.db.in_transaction() {
+            self.indexed.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -39,8 +39,8 @@ impl<'a> Discard<'a> {
 
     /// Holds an id, unless it has a file. One round trip, in a transaction two.
     pub(super) async fn hold(&self, id: &Bson) -> Result<bool> {
-        let file = doc! { "_id": id, "discarding": null };
-        let free_or_held = doc! { "_id": id, "discarding": { "$exists": true } };
+        let file = doc! { "_id": { "$eq": id }, "discarding": null };
+        let free_or_held = doc! { "_id": { "$eq": id }, "discarding": { "$exists": true } };
         let change = doc! {
             "$set": { "uploadDate": self.bucket.db().now(), "discarding": self.mark },
             "$setOnInsert": { "length": 0_i64, "chunkSize": i64::from(self.bucket.options().chunk_size) },
@@ -60,7 +60,7 @@ impl<'a> Discard<'a> {
             "discarding": self.mark,
         };
         let files = self.files();
-        self.if_possible(doc! { "_id": id }, async || {
+        self.if_possible(doc! { "_id": { "$eq": id } }, async || {
             files.insert(document).await.map(drop)
         })
         .await
@@ -110,7 +110,7 @@ impl<'a> Discard<'a> {
 
     /// The document that stands for an id that is held.
     pub(super) fn document_of(&self, id: &Bson) -> Document {
-        doc! { "_id": id, "discarding": self.mark }
+        doc! { "_id": { "$eq": id }, "discarding": self.mark }
     }
 
     /// Whether a chunk of an id was written after a time, given in milliseconds.
@@ -120,7 +120,7 @@ impl<'a> Discard<'a> {
         };
         let mut first = [0; 12];
         first[..4].copy_from_slice(&next.to_be_bytes());
-        let younger = doc! { "files_id": id, "_id": { "$gte": ObjectId::from_bytes(first) } };
+        let younger = doc! { "files_id": { "$eq": id }, "_id": { "$gte": ObjectId::from_bytes(first) } };
         self.chunks().exists(younger).await
     }
 
@@ -134,7 +134,18 @@ impl<'a> Discard<'a> {
 
     /// Deletes the chunks from `n` on of an id that is held.
     pub(super) async fn delete_behind(&self, held: &Bson, n: i64) -> Result<u64> {
-        self.delete(doc! { "files_id": held, "n": { "$gte": n } }).await
+        let behind = doc! { "files_id": { "$eq": held }, "n": { "$gte": n } };
+        self.delete(behind).await
+    }
+
+    /// Deletes the chunks of an id that [no document can have](is_possible), so that there is no file of it to come, and
+    /// nothing to be held. Should the server take more than is known here, its file stays.
+    pub(super) async fn delete_impossible(&self, id: &Bson) -> Result<u64> {
+        if self.files().exists(doc! { "_id": { "$eq": id } }).await? {
+            return Ok(0);
+        }
+        let these = doc! { "files_id": { "$eq": id } };
+        Ok(self.chunks().delete_many(these).await?.deleted)
     }
 
     async fn delete(&self, which: Document) -> Result<u64> {
@@ -154,7 +165,7 @@ impl<'a> Discard<'a> {
                 doc! { "$match": { "of.discarding": self.mark } },
                 doc! { "$project": { "_id": 1 } },
             ]);
-            let some = ids(some.await?);
+            let some = ids(some.naming(&self.bucket.files()).await?);
             let is_last = some.len() < CHUNKS;
             if !some.is_empty() {
                 let these = doc! { "_id": { "$in": some } };
@@ -171,6 +182,34 @@ impl<'a> Discard<'a> {
         let held = doc! { "_id": { "$in": held }, "discarding": self.mark };
         self.files().delete_many(held).await?;
         Ok(())
+    }
+}
+
+/// Whether a document can have this `_id`.
+pub(super) fn is_possible(id: &Bson) -> bool {
+    let is_of_this_kind = !matches!(id, Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined);
+    is_of_this_kind && has_plain_names(id)
+}
+
+/// Whether no name in it begins with `$`, but for those that a DBRef begins with.
+fn has_plain_names(value: &Bson) -> bool {
+    match value {
+        Bson::Array(values) => values.iter().all(has_plain_names),
+        Bson::Document(document) => {
+            let mut behind = document.iter().skip(reference(document));
+            behind.all(|(name, value)| !name.starts_with('$') && has_plain_names(value))
+        }
+        _ => true,
+    }
+}
+
+/// How many fields at the beginning make a document a DBRef.
+fn reference(document: &Document) -> usize {
+    let mut fields = document.iter().map(|(name, value)| (name.as_str(), value));
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(("$ref", Bson::String(_))), Some(("$id", _)), Some(("$db", Bson::String(_)))) => 3,
+        (Some(("$ref", Bson::String(_))), Some(("$id", _)), _) => 2,
+        _ => 0,
     }
 }
 

@@ -165,6 +165,7 @@ impl Download {
             range,
             numbers,
             chunks,
+            ready: None,
             checksum,
         })
     }
@@ -200,6 +201,8 @@ pub struct Downloading {
     /// The chunks that hold it.
     numbers: Range<u64>,
     chunks: Option<Cursor<Chunk>>,
+    /// One that is read: the last, until it is seen that none comes behind it.
+    ready: Option<Chunk>,
     checksum: Checksum,
 }
 
@@ -211,38 +214,44 @@ impl Downloading {
 
     /// The next part, at most one chunk; `None` at the end, and ever after. A round trip for each 4 MiB.
     ///
+    /// Cancel safety: no part is lost when the future is dropped; the next call gives it.
+    ///
     /// # Errors
     /// Where the file is damaged: [`MissingChunk`](GridFsError::MissingChunk), [`WrongSize`](GridFsError::WrongSize),
     /// [`ExtraChunk`](GridFsError::ExtraChunk), and at the end [`Checksum`](GridFsError::Checksum). After an error there
     /// is nothing more.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, GridFsError> {
-        // Taken out, so that nothing follows an error.
-        let Some(mut chunks) = self.chunks.take() else {
+        let part = self.part().await;
+        if part.is_err() {
+            (self.chunks, self.ready, self.checksum) = (None, None, Checksum::None);
+        }
+        part
+    }
+
+    /// All that is read stays in its place over an `.await`.
+    async fn part(&mut self) -> Result<Option<Vec<u8>>, GridFsError> {
+        let Some(chunks) = self.chunks.as_mut() else {
             return std::mem::replace(&mut self.checksum, Checksum::None)
                 .check(&self.file)
                 .map(|()| None);
         };
-        let chunk = match expected(&mut chunks, &self.file.id, self.layout, self.numbers.start).await {
-            Ok(chunk) => chunk,
-            Err(error) => {
-                self.checksum = Checksum::None;
-                return Err(error);
-            }
-        };
-        let mut bytes = chunk.data.bytes;
-        self.checksum.update(&bytes);
         let n = self.numbers.start;
-        self.numbers.start += 1;
-        if !self.numbers.is_empty() {
-            self.chunks = Some(chunks);
-        } else if n + 1 == self.layout.count()
+        if self.ready.is_none() {
+            self.ready = Some(expected(chunks, &self.file.id, self.layout, n).await?);
+        }
+        if n + 1 == self.layout.count()
             && let Some(extra) = chunks.try_next().await?
         {
-            self.checksum = Checksum::None;
             return Err(GridFsError::ExtraChunk {
                 id: self.file.id.clone(),
                 n: extra.n.into(),
             });
+        }
+        let mut bytes = self.ready.take().map_or_else(Vec::new, |chunk| chunk.data.bytes);
+        self.checksum.update(&bytes);
+        self.numbers.start += 1;
+        if self.numbers.is_empty() {
+            self.chunks = None;
         }
         let first = n * self.layout.chunk_size();
         let last = (self.range.end - first).min(bytes.len() as u64) as usize;

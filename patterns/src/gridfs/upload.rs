@@ -6,6 +6,7 @@ use odm::bson::{Bson, Document};
 use odm::{Error, ErrorKind};
 
 use super::checksum::Checksum;
+use super::discard::is_possible;
 use super::uploading::Uploading;
 use super::{Bucket, GridFsError, StoredFile};
 
@@ -37,7 +38,8 @@ impl Upload {
         }
     }
 
-    /// Its id; a new ObjectId unless said otherwise. Anything that an `_id` can be.
+    /// Its id; a new ObjectId unless said otherwise. Anything that an `_id` can be: no array, pattern or undefined, and
+    /// nothing with names that begin with `$`, but for a DBRef.
     pub fn id(mut self, id: impl Into<Bson>) -> Upload {
         self.id = Some(id.into());
         self
@@ -145,8 +147,10 @@ impl Upload {
 
     fn begin(self) -> Result<Uploading, GridFsError> {
         let id = self.id.unwrap_or_else(|| ObjectId::new().into());
-        if matches!(id, Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined) {
-            return Err(invalid("an id is no array, pattern or undefined"));
+        if !is_possible(&id) {
+            return Err(invalid(
+                "an id is no array, pattern or undefined, and has no names that begin with `$`",
+            ));
         }
         let chunk_size = Bucket::possible(self.chunk_size)?;
         let checksum = if self.checksum {

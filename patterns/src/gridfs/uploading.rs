@@ -276,7 +276,7 @@ async fn insert(bucket: &Bucket, file: &StoredFile) -> Result<(), GridFsError> {
 async fn delete_strays(bucket: &Bucket, id: &Bson) -> Result<(), GridFsError> {
     let chunks = bucket.chunks().raw();
     let strays = chunks
-        .find(doc! { "files_id": id })
+        .find(doc! { "files_id": { "$eq": id } })
         .project_raw(doc! { "_id": 1 })
         .await?;
     let strays: Vec<_> = strays.iter().filter_map(|chunk| chunk.get("_id")).collect();

@@ -227,7 +227,7 @@ impl Verify {
             .bucket
             .chunks()
             .aggregate_raw([
-                doc! { "$match": { "files_id": &file.id } },
+                doc! { "$match": { "files_id": { "$eq": &file.id } } },
                 doc! { "$sort": { "files_id": 1, "n": 1 } },
                 doc! { "$project": { "n": 1, "size": { "$binarySize": "$data" } } },
             ])
@@ -312,7 +312,7 @@ pub(super) async fn orphans(bucket: &Bucket) -> Result<Vec<Orphan>, GridFsError>
         doc! { "$lookup": { "from": files.name(), "localField": "_id", "foreignField": "_id", "as": "file" } },
         doc! { "$match": { "file": [] } },
     ]);
-    let found = found.allow_disk_use().await?;
+    let found = found.naming(&files).allow_disk_use().await?;
     let orphans = found.into_iter().map(|mut orphan| Orphan {
         chunks: integer(&orphan, "chunks").unsigned_abs(),
         newest: match orphan.get("newest") {

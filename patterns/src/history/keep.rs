@@ -59,24 +59,27 @@ impl<M: Model> History<M> {
         Ok(self.records.delete_many(old).await?.deleted)
     }
 
-    /// Forgets all but so many of the newest replaced versions of each document; gives how many were forgotten. Reads the
-    /// keys of the whole history; asked again, it goes on where it was interrupted.
+    /// Forgets all but so many of the newest replaced versions of each document; gives how many entries were forgotten.
+    /// What stays of a softly deleted document is no version: it is not counted, and goes when all that came before it does.
+    /// Reads the keys of the whole history; asked again, it goes on where it was interrupted.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn keep_last(&self, versions: usize) -> Result<u64> {
         let keys = self.records.find(self.of_kind(Document::new()));
         let keys = keys.sort_raw(doc! { "_id": -1 });
-        let mut keys = keys.project_raw(doc! { "_id": 1 }).stream();
+        let mut keys = keys.project_raw(doc! { "_id": 1, "gone": 1 }).stream();
         let (mut owner, mut seen, mut forgotten) = (Bson::Null, 0_usize, 0);
         let mut old = Vec::new();
         while let Some(record) = keys.try_next().await? {
             let next = RECORDS.owner_of(&record);
-            seen = if is_same(&next, &owner) { seen + 1 } else { 1 };
-            owner = next;
-            if seen > versions {
+            if !is_same(&next, &owner) {
+                (owner, seen) = (next, 0);
+            }
+            if seen >= versions {
                 old.extend(record.get("_id").cloned());
             }
+            seen += usize::from(!record.contains_key("gone"));
             if old.len() >= 1_000 {
                 forgotten += self.forget_keys(&mut old).await?;
             }

@@ -388,7 +388,7 @@ impl<M: Model> History<M> {
     /// The document as it is stored now, if it is of the model's kind.
     pub(super) async fn current(&self, id: &Bson) -> Result<Option<Current>> {
         let same = Filter::raw(doc! { "_id": { "$eq": id } });
-        let found = self.documents.find(|_| same).with_deleted().limit(1);
+        let found = self.documents.find(|_| same).with_deleted().unscoped().limit(1);
         let found = found.encoded().await?;
         Ok(found.into_iter().next().map(|stored| {
             // What follows a version is no part of it.

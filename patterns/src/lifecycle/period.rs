@@ -70,9 +70,10 @@ impl Period {
         start(&parts?).ok()
     }
 
-    /// When the period of a time begins.
+    /// When the period of a time begins: of one that has no name, the first or the last that has one.
     pub(super) fn start(self, time: DateTime) -> Result<DateTime> {
-        start(&self.parts(time)?)
+        let named = time.timestamp_millis().clamp(*WRITTEN.start(), *WRITTEN.end());
+        start(&self.parts(DateTime::from_millis(named))?)
     }
 
     /// When the period begins that is so many after that of a time, or before it.
@@ -181,6 +182,12 @@ mod tests {
             assert_eq!(Period::Month.of_suffix(suffix), None, "{suffix}");
         }
         assert!(Period::Day.suffix(DateTime::MAX).is_err());
+        for (time, first) in [(DateTime::MIN, "0000_01_01"), (DateTime::MAX, "9999_12_31")] {
+            assert_eq!(
+                Some(Period::Day.start(time).unwrap()),
+                Period::Day.of_suffix(first)
+            );
+        }
         assert!(
             Period::Year
                 .shifted(time("2026-11-21T07:59:59Z"), i64::MAX)

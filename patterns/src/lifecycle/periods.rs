@@ -137,8 +137,8 @@ impl<M: Model> Periods<M> {
         Ok(inserted)
     }
 
-    /// The documents of these times, in the order of their dates. One round trip to see which collections there are, and
-    /// one for each of them and each batch.
+    /// The documents of these times, in the order of their dates: `DateTime::MIN..time` for all until then. One round trip to
+    /// see which collections there are, and one for each of them and each batch.
     ///
     /// # Errors
     /// Those of the database.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::decimal::Decimal;
 use super::error::MoneyError;
-use super::iso::CURRENCIES;
+use super::iso::{CURRENCIES, WITHDRAWN};
 
 /// A currency: its three letters of ISO 4217. Stored as a string.
 ///
@@ -54,15 +54,30 @@ impl Currency {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// Whether ISO 4217 lists it today. Codes that it listed once, such as `DEM`, are read but not parsed.
+    /// Whether ISO 4217 lists it today. Codes that it listed once, such as `DEM`, are read but not parsed, and keep their
+    /// minor units.
     pub fn is_iso(&self) -> bool {
         self.entry().is_some()
     }
 
-    /// How many decimals its minor unit has by ISO 4217: 2 for a cent, 0 for the yen. None where there is no such unit:
-    /// gold, special drawing rights, and what ISO does not list.
+    /// How many decimals its minor unit has by ISO 4217: 2 for a cent, 0 for the yen. Of a code that was withdrawn since
+    /// 1998 those that it had, so that amounts which were stored before can be read. None where there is no such unit: gold,
+    /// special drawing rights, and what ISO does not list.
+    ///
+    /// ```
+    /// use odm_patterns::money::Currency;
+    ///
+    /// let kuna = Currency::new("HRK");
+    /// assert_eq!((kuna.is_iso(), kuna.digits()), (false, Some(2)));
+    /// assert_eq!(Currency::new("ITL").digits(), Some(0));
+    /// ```
     pub fn digits(&self) -> Option<u32> {
-        self.entry().and_then(|(_, digits)| digits.map(u32::from))
+        if let Some((_, digits)) = self.entry() {
+            return digits.map(u32::from);
+        }
+        let mut withdrawn = WITHDRAWN.iter();
+        let found = withdrawn.find(|(_, codes)| codes.contains(&self.code()));
+        found.map(|(digits, _)| *digits)
     }
 
     /// The least amount that is paid in coins, where that is more than the minor unit: 0.05 for `CHF`.
@@ -143,7 +158,15 @@ mod tests {
             assert_eq!(currency.digits(), digits.map(u32::from));
             assert_eq!(currency.code().parse::<Currency>().unwrap(), *currency);
         }
+        for (digits, codes) in WITHDRAWN {
+            for code in codes {
+                let currency = Currency::new(code);
+                assert!(!currency.is_iso() && code.parse::<Currency>().is_err(), "{code}");
+                assert_eq!(currency.digits(), Some(digits));
+            }
+        }
         assert_eq!(Currency::XAU.digits(), None);
+        assert_eq!(Currency::new("QQQ").digits(), None);
         for code in ["", "US", "USDX", "usd", "DEM", "U$D", "ÄÖ"] {
             assert!(code.parse::<Currency>().is_err(), "{code}");
         }

@@ -47,7 +47,8 @@ pub trait Scale: 'static {
     fn digits(currency: Currency) -> Option<u32>;
 }
 
-/// The minor unit of ISO 4217: cents for `USD`, yen for `JPY`.
+/// The minor unit of ISO 4217: cents for `USD`, yen for `JPY`. Currencies that were withdrawn keep theirs
+/// ([`Currency::digits`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Iso;
 

@@ -1,4 +1,5 @@
-//! The currencies of ISO 4217, with its minor units: not CLDR's, which say how amounts are shown.
+//! The currencies of ISO 4217, those of today and those of yesterday, with its minor units: not CLDR's, which say how
+//! amounts are shown.
 
 use super::currency::Currency;
 
@@ -41,3 +42,22 @@ currencies! {
     XBC None; XBD None; XCD Some(2); XCG Some(2); XDR None; XOF Some(0); XPD None; XPF Some(0); XPT None;
     XSU None; XTS None; XUA None; XXX None; YER Some(2); ZAR Some(2); ZMW Some(2); ZWG Some(2);
 }
+
+/// The codes that ISO 4217 withdrew since 1998, by the minor units that it listed for them: those that the Java platform
+/// keeps. Amounts of them are still stored.
+pub(super) const WITHDRAWN: [(u32, &[&str]); 2] = [
+    (
+        0,
+        &[
+            "ADP", "BEF", "BYB", "BYR", "ESP", "GRD", "ITL", "LUF", "MGF", "PTE", "ROL", "TPE", "TRL",
+        ],
+    ),
+    (
+        2,
+        &[
+            "AFA", "ANG", "ATS", "AYM", "AZM", "BGL", "BGN", "CSD", "CUC", "CYP", "DEM", "EEK", "FIM", "FRF",
+            "GHC", "GWP", "HRK", "IEP", "LTL", "LVL", "MRO", "MTL", "MZM", "NLG", "RUR", "SDD", "SIT", "SKK",
+            "SLL", "SRG", "STD", "TMM", "USS", "VEB", "VEF", "YUM", "ZMK", "ZWD", "ZWL", "ZWN", "ZWR",
+        ],
+    ),
+];

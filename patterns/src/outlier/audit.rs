@@ -7,6 +7,8 @@ use super::head::{Head, Owner};
 use super::legacy::Others;
 use super::list::{Outlier, PAGES, items_of};
 use crate::identity::identity;
+use crate::length;
+use crate::numbered::sealed;
 
 /// What is wrong with a document's array.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +24,8 @@ pub struct OutlierProblem {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OutlierProblemKind {
-    /// The way back was begun, and not finished. [`Outlier::repair`] finishes it.
+    /// The way back was begun, and not finished. [`Outlier::repair`] finishes it, or gives it up where the document has no
+    /// room any more.
     Unsettled,
     /// There are elements beside a document that does not say so: it was stored whole, from an older reading.
     /// [`Outlier::repair`] makes it say so.
@@ -132,10 +135,10 @@ impl<M: Model, T> Outlier<M, T> {
         if is_ours && head.goes_on_in(owner) {
             return match is_others {
                 true => Some(OutlierProblemKind::Mixed),
-                false => page
-                    .get_bool("sealed")
-                    .unwrap_or(false)
-                    .then_some(OutlierProblemKind::Unsettled),
+                false => {
+                    let is_closed = sealed(page) >= Some(head.reopened);
+                    is_closed.then_some(OutlierProblemKind::Unsettled)
+                }
             };
         }
         if is_others || !(is_ours || is_of_list) {
@@ -145,7 +148,7 @@ impl<M: Model, T> Outlier<M, T> {
             let epoch = owner.epoch;
             return has_items.then_some(OutlierProblemKind::Leftover { epoch });
         }
-        let has_something = has_items || page.get_bool("end").unwrap_or(false);
+        let has_something = has_items || page.contains_key("end");
         // A document that never had anything beside it may be another one than that which had these.
         if is_ours && (head.pages.is_some() || head.epoch > 0) {
             return (has_something && !head.is).then_some(OutlierProblemKind::Unsaid);
@@ -155,14 +158,14 @@ impl<M: Model, T> Outlier<M, T> {
     }
 
     /// Whether an epoch is one that the document has left behind.
-    fn is_over(&self, owner: &Owner, head: &Head) -> bool {
+    pub(super) fn is_over(&self, owner: &Owner, head: &Head) -> bool {
         // Before it had a name for its pages, they were of the older form.
         let is_of_document = owner.pages == head.pages || owner.pages.is_none();
         is_of_document && identity(&head.id) == identity(&owner.id) && owner.epoch < head.epoch
     }
 
     async fn find_too_long(&self, problems: &mut Vec<OutlierProblem>) -> Result<()> {
-        let long = doc! { format!("{}.{}", self.list, self.threshold): { "$exists": true } };
+        let long = doc! { "$nor": [{ "$jsonSchema": length::at_most(&self.list, self.threshold) }] };
         let projection = doc! { "_id": 1, &self.list: 1, &self.state: 1 };
         let long = self.documents.find(|_| Filter::raw(long));
         let mut long = long.project_raw(projection).stream();
@@ -189,11 +192,17 @@ impl<M: Model, T> Outlier<M, T> {
         let mut left: Vec<OutlierProblem> = Vec::new();
         for (problem, owner) in self.found().await? {
             match problem.kind {
-                OutlierProblemKind::Unsettled => match self.take_over(&owner).await {
-                    // It was deleted meanwhile.
-                    Err(error) if error.is_not_found() => {}
-                    taken => taken?,
-                },
+                OutlierProblemKind::Unsettled => {
+                    let head = self.state(&owner.id).await?;
+                    let Some(head) = head.filter(|head| head.goes_on_in(&owner)) else {
+                        continue;
+                    };
+                    match self.take_over(&head.owner()).await {
+                        // It was deleted meanwhile.
+                        Err(error) if error.is_not_found() => {}
+                        taken => taken.map(drop)?,
+                    }
+                }
                 OutlierProblemKind::Unsaid => self.say(&owner).await?,
                 OutlierProblemKind::Leftover { .. } => self.empty(&owner).await?,
                 _ if left.last() != Some(&problem) => left.push(problem),
@@ -228,7 +237,7 @@ impl<M: Model, T> Outlier<M, T> {
         let mut swept = 0;
         let mut ends = self
             .pages
-            .find(doc! { "end": true, "at": { "$lt": before } })
+            .find(doc! { "end": { "$exists": true }, "at": { "$lt": before } })
             .stream();
         while let Some(end) = ends.try_next().await? {
             let Some(owner) = Owner::of(&end) else {
@@ -239,9 +248,15 @@ impl<M: Model, T> Outlier<M, T> {
             };
             let is_others = owner.pages.is_none() && others.go_on_in(owner.epoch);
             if self.is_over(&owner, &head) && !is_others {
+                // Pages that were opened again have several ends.
+                let mut later = PAGES.of(&owner.key());
+                later.insert("at", doc! { "$gte": before });
+                if head.reopened > 0 && self.pages.exists(later).await? {
+                    continue;
+                }
                 // The end last, by which the others are found.
                 let mut others = PAGES.of(&owner.key());
-                others.insert("end", doc! { "$ne": true });
+                others.insert("end", doc! { "$exists": false });
                 self.pages.delete_many(others).await?;
                 let key = doc! { "_id": end.get("_id") };
                 swept += self.pages.delete_one(key).await?.deleted;

@@ -18,7 +18,11 @@ impl<M: Model, T> Outlier<M, T> {
     pub async fn forget(&self, id: impl Operand<M::Key>) -> Result<u64> {
         let id = self.documents.encode_key(id)?;
         let this = doc! { "_id": { "$eq": &id } };
-        let found = self.documents.find(|_| Filter::raw(this.clone())).with_deleted();
+        let found = self
+            .documents
+            .find(|_| Filter::raw(this.clone()))
+            .with_deleted()
+            .unscoped();
         let found = found.limit(1).project_raw(doc! { "_id": 1, &self.state: 1 });
         let mut of_list = vec![doc! { "list": { "$in": [&self.list, Bson::Null] } }];
         let mut ids = vec![id.clone()];

@@ -16,6 +16,8 @@ pub(super) struct Owner {
     pub(super) epoch: i64,
     /// What no other list has, and no other document that ever had this `_id`. Pages of the older form have none.
     pub(super) pages: Option<ObjectId>,
+    /// After how many openings again: pages do not say it of their owner.
+    pub(super) reopened: i64,
 }
 
 /// A document's array, and whether it goes on.
@@ -25,13 +27,14 @@ pub(super) struct Head {
     pub(super) is: bool,
     pub(super) epoch: i64,
     pub(super) pages: Option<ObjectId>,
+    pub(super) reopened: i64,
 }
 
-/// The condition that an epoch is this one: the first need not be stored.
-pub(super) fn of_epoch(epoch: i64) -> Document {
-    match epoch {
+/// The condition that a count, such as the epoch, is this one: 0 need not be stored.
+pub(super) fn counted(count: i64) -> Document {
+    match count {
         0 => doc! { "$in": [0, Bson::Null] },
-        epoch => doc! { "$eq": epoch },
+        count => doc! { "$eq": count },
     }
 }
 
@@ -56,6 +59,7 @@ impl Owner {
                 None => None,
                 Some(pages) => Some(pages.as_object_id()?),
             },
+            reopened: 0,
         })
     }
 }
@@ -67,10 +71,11 @@ impl Head {
             id: self.id.clone(),
             epoch: self.epoch,
             pages: self.pages,
+            reopened: self.reopened,
         }
     }
 
-    /// Whether the array goes on in the pages of this owner.
+    /// Whether the array goes on in the pages of this owner, however often these were opened again.
     pub(super) fn goes_on_in(&self, owner: &Owner) -> bool {
         self.is && self.epoch == owner.epoch && self.pages == owner.pages
     }
@@ -112,7 +117,7 @@ impl<M: Model, T> Outlier<M, T> {
             );
             self.of_document(error, &id).with_path(self.state.clone())
         };
-        let (mut is, mut epoch, mut pages) = (false, 0, None);
+        let (mut is, mut epoch, mut pages, mut reopened) = (false, 0, None, 0);
         match value_at(document, &self.state) {
             None | Some(Bson::Null) => {}
             Some(Bson::Document(state)) => {
@@ -120,10 +125,11 @@ impl<M: Model, T> Outlier<M, T> {
                     None | Some(Bson::Null) => false,
                     Some(is) => is.as_bool().ok_or_else(malformed)?,
                 };
-                epoch = match state.get("epoch") {
-                    None | Some(Bson::Null) => 0,
-                    Some(epoch) => integer(epoch).ok_or_else(malformed)?,
+                let count = |name| match state.get(name) {
+                    None | Some(Bson::Null) => Ok(0),
+                    Some(count) => integer(count).ok_or_else(malformed),
                 };
+                (epoch, reopened) = (count("epoch")?, count("reopened")?);
                 pages = match state.get("pages") {
                     None | Some(Bson::Null) => None,
                     Some(pages) => Some(pages.as_object_id().ok_or_else(malformed)?),
@@ -148,6 +154,7 @@ impl<M: Model, T> Outlier<M, T> {
             is,
             epoch,
             pages,
+            reopened,
             id,
         })
     }
@@ -157,8 +164,9 @@ impl<M: Model, T> Outlier<M, T> {
         doc! {
             "_id": { "$eq": &owner.id },
             format!("{}.is", self.state): true,
-            format!("{}.epoch", self.state): of_epoch(owner.epoch),
+            format!("{}.epoch", self.state): counted(owner.epoch),
             format!("{}.pages", self.state): { "$eq": owner.pages },
+            format!("{}.reopened", self.state): counted(owner.reopened),
         }
     }
 

@@ -39,7 +39,7 @@ fn collect(document: &Document, at: &str, but: &str, states: &mut Vec<State>) {
     if !at.is_empty() && at == but {
         return;
     }
-    let is_name = |name: &String| matches!(name.as_str(), "is" | "epoch" | "pages" | "list");
+    let is_name = |name: &String| matches!(name.as_str(), "is" | "epoch" | "pages" | "list" | "reopened");
     if document.keys().all(is_name)
         && let Ok(is) = document.get_bool("is")
     {

@@ -8,10 +8,11 @@ use odm::{Collection, Db, Error, Field, Filter, Model, Operand, Path, Result, Up
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::head::{Head, Owner, of_epoch};
+use super::head::{Head, Owner, counted};
 use crate::identity::identity;
 use crate::keyed::Keyed;
-use crate::numbered::{FULL_BYTES, Filled, Numbered, fits, is_too_large, too_large};
+use crate::length;
+use crate::numbered::{FULL_BYTES, Filled, Numbered, closed, fits, is_too_large, open, sealed, too_large};
 use crate::value;
 
 pub(super) const PAGES: Keyed = Keyed {
@@ -97,13 +98,14 @@ impl<M: Model, T> Outlier<M, T> {
         &self.pages
     }
 
-    pub(super) fn numbered(&self) -> Numbered {
+    pub(super) fn numbered(&self, owner: &Owner) -> Numbered {
         Numbered {
             db: self.db.clone(),
             documents: self.pages.clone(),
             keyed: PAGES,
             list: "items",
             size: self.page,
+            reopened: owner.reopened,
         }
     }
 
@@ -119,7 +121,7 @@ impl<M: Model, T> Outlier<M, T> {
             "_id": { "$eq": &head.id },
             format!("{state}.is"): { "$ne": true },
             format!("{state}.pages"): { "$eq": head.pages },
-            format!("{state}.epoch"): of_epoch(head.epoch),
+            format!("{state}.epoch"): counted(head.epoch),
         };
         let goes_on = doc! { "$set": {
             format!("{state}.is"): true,
@@ -154,7 +156,7 @@ impl<M: Model, T> Outlier<M, T> {
         let mut has_room = doc! {
             "_id": { "$eq": id },
             format!("{}.is", self.state): { "$ne": true },
-            format!("{}.{}", self.list, self.threshold - 1): { "$exists": false },
+            "$jsonSchema": length::at_most(&self.list, self.threshold - 1),
         };
         if self.db.in_transaction() {
             // It would end with a document that is too large.
@@ -176,19 +178,22 @@ impl<M: Model, T> Outlier<M, T> {
             let head = self.state(id).await?.ok_or_else(|| self.not_found(id))?;
             let (owner, filled) = if head.is {
                 let owner = head.owner();
-                let filled = self.numbered().fill(&owner.key(), bytes, &push).await?;
+                let filled = self.numbered(&owner).fill(&owner.key(), bytes, &push).await?;
                 (owner, filled)
             } else {
                 let Some(owner) = self.switch(&head).await? else {
                     continue;
                 };
-                let filled = self.numbered().fill_first(&owner.key(), bytes, &push).await?;
+                let filled = self
+                    .numbered(&owner)
+                    .fill_first(&owner.key(), bytes, &push)
+                    .await?;
                 (owner, filled)
             };
             match filled {
                 Filled::Put => return Ok(()),
-                // Somebody began the way back: it is finished, and then there is room.
-                Filled::Sealed => self.take_over(&owner).await?,
+                // Somebody began the way back: it is finished or given up, and then there is room.
+                Filled::Sealed => self.take_over(&owner).await.map(drop)?,
             }
         }
     }
@@ -246,15 +251,15 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             let owner = head.owner();
             let key = owner.key();
             let mut pages = PAGES.of(&key);
-            pages.insert("sealed", doc! { "$ne": true });
+            pages.insert("sealed", open(owner.reopened));
             if !is_large {
                 pages.insert("items", doc! { "$eq": &item });
             }
             let pull = doc! { "$pullAll": { "items": [&item] } };
             removed |= self.pages.update_many(pages, pull).await?.modified > 0;
-            let mut closed = PAGES.of(&key);
-            closed.insert("sealed", true);
-            if !self.pages.exists(closed).await? {
+            let mut closed_ones = PAGES.of(&key);
+            closed_ones.insert("sealed", closed(owner.reopened));
+            if !self.pages.exists(closed_ones).await? {
                 return Ok(removed);
             }
             self.take_over(&owner).await?;
@@ -273,7 +278,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             let mut items = head.items;
             if head.is {
                 let pages = self.pages_of(&owner).await?;
-                let is_going_back = pages.iter().any(|page| page.get_bool("sealed").unwrap_or(false));
+                let is_going_back = pages.iter().any(|page| sealed(page) >= Some(owner.reopened));
                 // Pages are taken away after the document has taken their elements over: then it is of the next epoch.
                 if is_going_back
                     && !self

@@ -140,25 +140,28 @@ impl Zone {
         })
     }
 
-    /// The local day of a time.
+    /// The local day of a time: the last that has begun. Where midnight comes twice, the clock shows the day before once more
+    /// after that.
     fn day(&self, time: DateTime) -> Result<i64> {
         let millis = time.timestamp_millis();
         let bounds = (days(1, 1, 1) + 2) * DAY..(days(9999, 1, 1) - 2) * DAY;
         if !bounds.contains(&millis) {
             return Err(out_of_range());
         }
-        let offset = match &self.0 {
-            Kind::Fixed(offset) => *offset,
+        match &self.0 {
+            Kind::Fixed(offset) => Ok((millis + offset).div_euclid(DAY)),
             #[cfg(feature = "zones")]
             Kind::Named(zone) => {
                 let time = jiff::Timestamp::from_millisecond(millis).map_err(|_| out_of_range())?;
-                i64::from(zone.to_offset(time).seconds()) * 1000
+                let offset = i64::from(zone.to_offset(time).seconds()) * 1000;
+                let shown = (millis + offset).div_euclid(DAY);
+                let has_next_begun = self.midnight(shown + 1)? <= millis;
+                Ok(shown + i64::from(has_next_begun))
             }
-        };
-        Ok((millis + offset).div_euclid(DAY))
+        }
     }
 
-    /// When a local day begins.
+    /// When a local day begins: when its midnight comes first, or, where there is none, when the clock jumps over it.
     fn midnight(&self, day: i64) -> Result<i64> {
         match &self.0 {
             Kind::Fixed(offset) => Ok(day * DAY - offset),
@@ -171,6 +174,15 @@ impl Zone {
                 };
                 let date = jiff::civil::Date::new(year, month, day).map_err(|_| out_of_range())?;
                 let start = date.to_zoned(zone.clone()).map_err(|_| out_of_range())?;
+                let is_shown = start.date() == date && start.time() == jiff::civil::Time::midnight();
+                if !is_shown {
+                    // It is later by as much as the clock jumps.
+                    let behind = start.timestamp().checked_add(jiff::SignedDuration::from_nanos(1));
+                    let behind = behind.map_err(|_| out_of_range())?;
+                    if let Some(jump) = zone.preceding(behind).next() {
+                        return Ok(jump.timestamp().as_millisecond());
+                    }
+                }
                 Ok(start.timestamp().as_millisecond())
             }
         }
@@ -277,6 +289,122 @@ mod tests {
             assert_eq!(slots, (0..hours).collect::<Vec<_>>());
         }
         assert!(Zone::named("Europe/Nowhere").is_err());
+    }
+
+    /// Walks through all periods of a unit from one time to another: each begins where the one before it ends, and all that
+    /// is in it has its beginning, its end and its label.
+    #[cfg(feature = "zones")]
+    fn walk(zone: &Zone, unit: Unit, from: &str, to: &str) -> Vec<String> {
+        let (mut start, to) = (zone.start(unit, at(from)).unwrap(), at(to));
+        let mut labels = Vec::new();
+        while start < to {
+            let end = zone.next(unit, start).unwrap();
+            let label = zone.label(unit, start).unwrap();
+            assert!(end > start, "{label}");
+            let step = (end.timestamp_millis() - start.timestamp_millis()).min(60_000);
+            let mut time = start.timestamp_millis();
+            while time < end.timestamp_millis() {
+                let within = DateTime::from_millis(time);
+                assert_eq!(zone.start(unit, within).unwrap(), start, "{label} {within}");
+                assert_eq!(zone.next(unit, within).unwrap(), end, "{label} {within}");
+                assert_eq!(zone.label(unit, within).unwrap(), label, "{within}");
+                time += step;
+            }
+            labels.push(label);
+            start = end;
+        }
+        labels
+    }
+
+    #[cfg(feature = "zones")]
+    #[test]
+    fn periods_do_not_overlap_where_midnight_comes_twice() {
+        for (name, from, to, days) in [
+            // From 00:01 back to 23:01.
+            (
+                "America/St_Johns",
+                "2010-11-06T02:30:00Z",
+                "2010-11-09T03:30:00Z",
+                &[24, 25, 24][..],
+            ),
+            (
+                "America/Moncton",
+                "2005-10-29T03:00:00Z",
+                "2005-11-01T04:00:00Z",
+                &[24, 25, 24],
+            ),
+            // From 02:00 back to 23:00.
+            (
+                "Antarctica/Casey",
+                "2010-03-03T13:00:00Z",
+                "2010-03-06T16:00:00Z",
+                &[24, 27, 24],
+            ),
+            // From 01:00 back to midnight.
+            (
+                "America/Havana",
+                "1999-10-30T04:00:00Z",
+                "1999-11-02T05:00:00Z",
+                &[24, 25, 24],
+            ),
+        ] {
+            let zone = Zone::named(name).unwrap();
+            let hours = walk(&zone, Unit::Hour, from, to);
+            let of_days = walk(&zone, Unit::Day, from, to);
+            let expected = of_days
+                .iter()
+                .zip(days)
+                .flat_map(|(day, hours)| (0..*hours).map(move |hour| format!("{day}+{hour:02}")));
+            assert_eq!(hours, expected.collect::<Vec<_>>(), "{name}");
+            assert_eq!(of_days.len(), days.len(), "{name}");
+            walk(&zone, Unit::Minute, from, to);
+            for unit in [Unit::Week, Unit::Month, Unit::Year] {
+                let mut start = zone.start(unit, at(from)).unwrap();
+                while start < at(to) {
+                    let next = zone.next(unit, start).unwrap();
+                    assert!(next > start);
+                    assert_eq!(zone.start(unit, start).unwrap(), start);
+                    start = next;
+                }
+            }
+        }
+        // What was counted a minute behind the first midnight is in a day, in an hour of it, and in no other.
+        let zone = Zone::named("America/St_Johns").unwrap();
+        let time = at("2010-11-07T02:40:00Z");
+        assert_eq!(zone.label(Unit::Hour, time).unwrap(), "2010-11-07+00");
+        assert_eq!(zone.slot(Some(Unit::Day), Unit::Hour, time).unwrap(), 0);
+        assert_eq!(zone.slot(Some(Unit::Month), Unit::Day, time).unwrap(), 7);
+        assert_eq!(zone.next(Unit::Day, time).unwrap(), at("2010-11-08T03:30:00Z"));
+    }
+
+    #[cfg(feature = "zones")]
+    #[test]
+    fn a_day_without_midnight_begins_with_the_jump() {
+        // From 23:30 to 00:30.
+        let toronto = Zone::named("America/Toronto").unwrap();
+        let jump = at("1919-03-31T04:30:00Z");
+        assert_eq!(
+            toronto.start(Unit::Day, at("1919-03-31T04:40:00Z")).unwrap(),
+            jump
+        );
+        let days = walk(
+            &toronto,
+            Unit::Day,
+            "1919-03-30T05:00:00Z",
+            "1919-04-02T04:00:00Z",
+        );
+        assert_eq!(days, ["1919-03-30", "1919-03-31", "1919-04-01"]);
+        walk(
+            &toronto,
+            Unit::Hour,
+            "1919-03-30T05:00:00Z",
+            "1919-04-02T04:00:00Z",
+        );
+        // From midnight to 01:00.
+        let cairo = Zone::named("Africa/Cairo").unwrap();
+        let start = cairo.start(Unit::Day, at("2024-04-26T12:00:00Z")).unwrap();
+        assert_eq!(start, at("2024-04-25T22:00:00Z"));
+        walk(&cairo, Unit::Hour, "2024-04-25T00:00:00Z", "2024-04-27T00:00:00Z");
     }
 
     #[cfg(feature = "zones")]

@@ -3,7 +3,7 @@
 use odm::bson::{Bson, Document, doc};
 use odm::{ArrayType, Collection, Filter, Model, Result};
 
-use super::list::Recent;
+use super::list::{Recent, has_key};
 use crate::keyed::integer;
 
 /// What is wrong with a document's list.
@@ -27,7 +27,7 @@ pub enum RecentProblemKind {
     },
     /// The elements are not in the order.
     NotSorted,
-    /// A key is there more than once.
+    /// A key is there more than once: of elements that have one.
     Repeated,
     /// The field holds something else.
     NotAList,
@@ -125,11 +125,14 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         }
         if let Some(unique) = self.unique_path() {
             let keys = match unique {
-                "" => list.clone(),
-                path => doc! { "$map": { "input": list.clone(), "in": format!("$$this.{path}") } },
+                "" => list,
+                path => {
+                    let keyed = doc! { "$filter": { "input": list, "cond": has_key(path) } };
+                    doc! { "$map": { "input": keyed, "in": format!("$$this.{path}") } }
+                }
             };
-            let different = doc! { "$size": { "$setUnion": [keys, []] } };
-            report.insert("is_unique", doc! { "$eq": [different, { "$size": list }] });
+            let different = doc! { "$size": { "$setUnion": [keys.clone(), []] } };
+            report.insert("is_unique", doc! { "$eq": [different, { "$size": keys }] });
             wrong.push(doc! { "is_unique": false });
         }
         Ok(vec![

@@ -11,6 +11,7 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 
 use crate::dotted::value_at;
+use crate::identity::identity;
 use crate::value;
 
 /// A bounded list in documents of a model: what is kept of it, and how. `A` is the field's type. Cheap to clone.
@@ -89,7 +90,8 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         self
     }
 
-    /// Has one element of each key: the one that was added last.
+    /// Has one element of each key: the one that was added last. Elements without one, or with null, are there as often as
+    /// they are added.
     pub fn unique_by<K>(
         mut self,
         key: impl FnOnce(<A::Item as Embedded>::Fields<A::Item>) -> Field<A::Item, K>,
@@ -222,7 +224,10 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         }
         let mut fresh: Vec<Bson> = Vec::with_capacity(elements.len());
         for element in elements {
-            fresh.retain(|other| key_of(other, unique) != key_of(&element, unique));
+            if let Some(key) = key_of(&element, unique) {
+                let key = identity(key);
+                fresh.retain(|other| key_of(other, unique).is_none_or(|other| identity(other) != key));
+            }
             fresh.push(element);
         }
         if self.newest_first {
@@ -230,7 +235,7 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         }
         let keys: Vec<Document> = fresh
             .iter()
-            .map(|element| doc! { "$literal": key_of(element, unique).cloned().unwrap_or(Bson::Null) })
+            .filter_map(|element| Some(doc! { "$literal": key_of(element, unique)? }))
             .collect();
         let others = doc! {
             "$filter": { "input": self.list(), "cond": { "$not": [{ "$in": [variable(unique), keys] }] } },
@@ -256,7 +261,10 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
             "" => "$$value".to_owned(),
             path => format!("$$value.{path}"),
         };
-        let known = doc! { "$in": [variable(unique), keys] };
+        let mut known = doc! { "$in": [variable(unique), keys] };
+        if !unique.is_empty() {
+            known = doc! { "$and": [has_key(unique), known] };
+        }
         let joined = doc! { "$concatArrays": ["$$value", ["$$this"]] };
         let input = match self.newest_first {
             true => self.list(),
@@ -300,10 +308,17 @@ fn variable(path: &str) -> String {
     }
 }
 
+/// The condition that an element has a key.
+pub(super) fn has_key(path: &str) -> Document {
+    let key = doc! { "$ifNull": [format!("$$this.{path}"), Bson::Null] };
+    doc! { "$ne": [key, Bson::Null] }
+}
+
+/// By what an element is known: itself, or what is in a field, where there is something.
 fn key_of<'a>(element: &'a Bson, path: &str) -> Option<&'a Bson> {
     match path {
         "" => Some(element),
-        path => value_at(element.as_document()?, path),
+        path => value_at(element.as_document()?, path).filter(|key| **key != Bson::Null),
     }
 }
 

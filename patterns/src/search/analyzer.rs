@@ -131,10 +131,7 @@ impl Analyzer {
 
     /// The words of a text, in order, without those that say nothing.
     pub fn tokens(&self, text: &str) -> Vec<Token> {
-        let words = text
-            .unicode_word_indices()
-            .flat_map(|(start, word)| parts(start, word));
-        let tokens = words.enumerate().filter_map(|(position, (start, word))| {
+        let tokens = words(text).enumerate().filter_map(|(position, (start, word))| {
             Some(Token {
                 term: self.term(word)?,
                 range: start..start + word.len(),
@@ -144,32 +141,40 @@ impl Analyzer {
         tokens.collect()
     }
 
-    /// What a beginning of words becomes: as words, but without stems. `None` when nothing is left of it.
-    pub(super) fn beginning(&self, text: &str) -> Option<String> {
-        let word = normal(text.unicode_words().next()?);
-        let word = if self.folds_marks {
-            without_marks(&word)
-        } else {
-            word
-        };
-        Some(cut(word, self.max_term_bytes)).filter(|word| !word.is_empty())
+    /// What a text becomes of which the last word is not ended: the terms of those before it, and the beginning of a term.
+    /// That is a word without its stem; `None` when nothing is left of it.
+    pub(super) fn beginning(&self, text: &str) -> (Vec<String>, Option<String>) {
+        let mut words: Vec<&str> = words(text).map(|(_, word)| word).collect();
+        let last = words.pop().map(|word| self.word(word));
+        let last = last.map(|word| match self.folds_marks {
+            true => without_marks(&word),
+            false => word,
+        });
+        let whole = words.into_iter().filter_map(|word| self.term(word));
+        (whole.collect(), last.filter(|word| !word.is_empty()))
     }
 
-    fn term(&self, word: &str) -> Option<String> {
-        // What is longer than any word of a language is no work for a stemmer.
-        #[cfg_attr(not(feature = "stemming"), allow(unused_mut, reason = "stems take its place"))]
-        let mut term = cut(
+    /// A word in its normal form, without the short one before it that lost its vowel.
+    fn word(&self, word: &str) -> String {
+        let word = cut(
             normal(cut_str(word, self.max_term_bytes * 4)),
             self.max_term_bytes,
         );
         #[cfg(feature = "stemming")]
         if self.language.is_some_and(Language::elides)
-            && let Some((before, after)) = term.split_once('\'')
+            && let Some((before, after)) = word.split_once('\'')
             && before.chars().count() <= 3
             && !after.is_empty()
         {
-            term = after.to_owned();
+            return after.to_owned();
         }
+        word
+    }
+
+    fn term(&self, word: &str) -> Option<String> {
+        // What is longer than any word of a language is no work for a stemmer.
+        #[cfg_attr(not(feature = "stemming"), allow(unused_mut, reason = "stems take its place"))]
+        let mut term = self.word(word);
         if term.is_empty() || self.stop_words.contains(&term) {
             return None;
         }
@@ -192,6 +197,12 @@ impl Default for Analyzer {
     fn default() -> Analyzer {
         Analyzer::new()
     }
+}
+
+/// The words of a text, and where they begin.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.unicode_word_indices()
+        .flat_map(|(start, word)| parts(start, word))
 }
 
 /// The parts of what Unicode holds for a word: `Node.js`, `snake_case` and `note:this` are two, `3.14` and `don't` are one.
@@ -340,6 +351,51 @@ mod tests {
                 "node", "js", "snake", "case", "note", "this", "3.14", "don't", "e", "g"
             ]
         );
+    }
+
+    #[test]
+    fn a_beginning_is_the_last_of_the_words() {
+        let check = |analyzer: &Analyzer, text: &str, whole: &[&str], last: Option<&str>| {
+            let (terms, beginning) = analyzer.beginning(text);
+            assert_eq!(terms, whole, "{text}");
+            assert_eq!(beginning.as_deref(), last, "{text}");
+        };
+        let plain = Analyzer::new();
+        for (text, whole, last) in [
+            ("wh", &[][..], Some("wh")),
+            ("Sea-WO", &["sea"], Some("wo")),
+            ("white  wh", &["white"], Some("wh")),
+            ("node.j", &["node"], Some("j")),
+            ("snake_ca", &["snake"], Some("ca")),
+            ("snake_", &[], Some("snake")),
+            ("3.1", &[], Some("3.1")),
+            ("don\u{2019}", &[], Some("don")),
+            ("don\u{2019}t", &[], Some("don't")),
+            ("", &[], None),
+            (" ... ", &[], None),
+        ] {
+            check(&plain, text, whole, last);
+        }
+        check(&Analyzer::new().without_marks(), "Übér-É", &["uber"], Some("e"));
+        check(
+            &Analyzer::new().max_term_bytes(4),
+            "abcdef-abcdef",
+            &["abcd"],
+            Some("abcd"),
+        );
+        #[cfg(feature = "stemming")]
+        {
+            let french = Analyzer::of(Language::French);
+            check(&french, "l'av", &[], Some("av"));
+            check(&french, "l\u{2019}avion d\u{2019}Ai", &["avion"], Some("ai"));
+            // Words that say nothing are left out, beginnings of others are not.
+            check(
+                &Analyzer::of(Language::English),
+                "of the hunting th",
+                &["hunt"],
+                Some("th"),
+            );
+        }
     }
 
     #[test]

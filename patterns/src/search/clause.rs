@@ -88,12 +88,16 @@ impl Compiler<'_> {
             }
             Node::Prefix(text) => {
                 self.measure(text)?;
-                self.analyzer.beginning(text).map(|beginning| {
+                let (whole, beginning) = self.analyzer.beginning(text);
+                let mut clauses: Vec<Clause> =
+                    whole.into_iter().map(|term| self.term(term, factor)).collect();
+                if let Some(beginning) = beginning {
                     if let Some(factor) = factor {
                         self.found.prefixes.push((beginning.clone(), factor));
                     }
-                    Clause::Prefix(beginning)
-                })
+                    clauses.push(Clause::Prefix(beginning));
+                }
+                joined(clauses, Clause::All)
             }
             Node::Phrase(text) => {
                 self.measure(text)?;

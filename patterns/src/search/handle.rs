@@ -74,9 +74,10 @@ impl<M: Searchable> Search<M> {
     /// The same in another collection of the model.
     pub fn named(db: &Db, collection: &str) -> Search<M> {
         let scheme = Resolved::of::<M>();
+        let collection = db.collection_named(collection);
         Search {
-            collection: db.collection_named(collection),
-            statistics: Statistics::new::<M>(db, collection, &scheme.field),
+            statistics: Statistics::new::<M>(db, &collection, &scheme.field),
+            collection,
             scheme,
             is_live: false,
         }
@@ -159,7 +160,12 @@ impl<M: Searchable> Search<M> {
     /// Those of the database.
     pub async fn stale_count(&self) -> Result<u64> {
         self.scheme.check()?;
-        Ok(self.collection.count(|_| self.stale()).with_deleted().await?)
+        Ok(self
+            .collection
+            .count(|_| self.stale())
+            .with_deleted()
+            .unscoped()
+            .await?)
     }
 
     /// Counts in how many documents each term stands. Not inside a transaction.

@@ -36,8 +36,9 @@ impl Query {
         Query(Node::Words(word.into()))
     }
 
-    /// Documents with a word that begins so. What is typed is not brought to a stem, but the words of the documents
-    /// are: where there is stemming, `hunting*` finds nothing.
+    /// Documents with a word that begins so. Of several words, or of one that documents have as several (`node.j`,
+    /// `sea-wo`), those with all, of which the last only begins so. That is not brought to a stem, but the words of the
+    /// documents are: where there is stemming, `hunting*` finds nothing.
     pub fn prefix(beginning: impl Into<String>) -> Query {
         Query(Node::Prefix(beginning.into()))
     }

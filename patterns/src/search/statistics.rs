@@ -6,12 +6,14 @@
 
 use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Collection, Db, Model};
+use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::error::Result;
 use super::keywords::{LENGTH, TERMS};
 use crate::exact::by_bytes;
-use crate::own;
+use crate::hexadecimal::hexadecimal;
+use crate::{own, still};
 
 const TOTALS: &str = "totals";
 
@@ -20,6 +22,18 @@ const TOTALS: &str = "totals";
 pub(super) struct Statistics {
     db: Db,
     name: String,
+    /// What the `_id`s of a tenant's counts begin with.
+    tenant: odm::Result<String>,
+}
+
+/// The count of a term.
+#[derive(Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "term_counts")]
+struct TermCount {
+    #[serde(rename = "_id")]
+    id: String,
+    n: i64,
+    g: i64,
 }
 
 /// The counts of all documents, as they are stored.
@@ -34,10 +48,16 @@ pub(super) struct Totals {
 }
 
 impl Statistics {
-    /// Those of a model's documents. One kind of a collection's documents has counts of its own.
-    pub(super) fn new<M: Model>(db: &Db, collection: &str, field: &str) -> Statistics {
+    /// Those of a model's documents. One kind of a collection's documents has counts of its own, and so has a tenant.
+    pub(super) fn new<M: Model>(db: &Db, documents: &Collection<M>, field: &str) -> Statistics {
+        let collection = documents.name();
         Statistics {
             db: db.clone(),
+            tenant: documents.tenant().and_then(|tenant| match tenant {
+                // No digit follows, so that none begins as another one does.
+                Some((_, value)) => Ok(hexadecimal(still::encoded(&doc! { "": value })?.as_bytes())),
+                None => Ok(String::new()),
+            }),
             name: match M::DESCRIPTOR.kind {
                 Some(kind) => format!("{collection}_{field}_{}", kind.name),
                 None => format!("{collection}_{field}"),
@@ -49,16 +69,33 @@ impl Statistics {
         self.db.raw_collection(&self.name)
     }
 
+    /// What the `_id`s of terms begin with: apart from the totals, whatever the term is.
+    fn all(&self) -> odm::Result<String> {
+        Ok(format!("{}t:", self.tenant.as_ref().map_err(Clone::clone)?))
+    }
+
+    /// The condition on the `_id`s of all terms.
+    fn terms(&self) -> odm::Result<Document> {
+        let tenant = self.tenant.as_ref().map_err(Clone::clone)?;
+        Ok(doc! { "$gte": format!("{tenant}t:"), "$lt": format!("{tenant}t;") })
+    }
+
+    fn totals_id(&self) -> odm::Result<String> {
+        let tenant = self.tenant.as_ref().map_err(Clone::clone)?;
+        Ok(format!("{tenant}{TOTALS}"))
+    }
+
     /// The totals and the counts of these terms. One round trip.
     pub(super) async fn counts(&self, terms: &[&str]) -> Result<Option<Counts>> {
-        let ids = terms.iter().map(|term| id_of(term)).chain([TOTALS.to_owned()]);
+        let (all, totals_id) = (self.all()?, self.totals_id()?);
+        let ids = terms.iter().map(|term| format!("{all}{term}")).chain([totals_id]);
         let ids: Vec<String> = ids.collect();
         let found = self.stored().find(doc! { "_id": { "$in": ids } }).await?;
         let Some(totals) = found.iter().find_map(totals) else {
             return Ok(None);
         };
         let known = found.iter().filter(|count| number(count, "g") >= totals.number);
-        let terms = known.filter_map(|count| Some((term_of(count)?, number(count, "n") as f64)));
+        let terms = known.filter_map(|count| Some((term_of(count, &all)?, number(count, "n") as f64)));
         Ok(Some(Counts {
             documents: totals.documents as f64,
             mean_length: totals.length / (totals.documents as f64).max(1.0),
@@ -67,7 +104,7 @@ impl Statistics {
     }
 
     pub(super) async fn totals(&self) -> Result<Option<Totals>> {
-        let found = self.stored().get(TOTALS).await?;
+        let found = self.stored().get(Bson::from(self.totals_id()?)).await?;
         Ok(found.as_ref().and_then(totals))
     }
 
@@ -76,7 +113,9 @@ impl Statistics {
         let Some(totals) = self.totals().await? else {
             return Ok(Vec::new());
         };
-        let range = doc! { "$gte": id_of(beginning), "$lt": format!("{}{}", id_of(beginning), char::MAX) };
+        let all = self.all()?;
+        let range =
+            doc! { "$gte": format!("{all}{beginning}"), "$lt": format!("{all}{beginning}{}", char::MAX) };
         let filter = doc! { "_id": range, "g": { "$gte": totals.number } };
         let found = self
             .stored()
@@ -86,7 +125,7 @@ impl Statistics {
             .await?;
         let terms = found
             .iter()
-            .filter_map(|count| Some((term_of(count)?, number(count, "n") as f64)));
+            .filter_map(|count| Some((term_of(count, &all)?, number(count, "n") as f64)));
         Ok(terms.collect())
     }
 
@@ -98,10 +137,11 @@ impl Statistics {
         scheme: &str,
     ) -> Result<()> {
         let stored = self.stored();
+        let (all, totals_id, terms) = (self.all()?, self.totals_id()?, self.terms()?);
         let begun = self.db.now();
         let claim = doc! { "$inc": { "claimed": 1_i64 } };
         let claimed = stored
-            .find_one_and_update(doc! { "_id": TOTALS }, claim)
+            .find_one_and_update(doc! { "_id": &totals_id }, claim)
             .upsert()
             .return_new()
             .await?;
@@ -118,7 +158,7 @@ impl Statistics {
         };
         let mut stages = count_stages::<M>(field);
         stages.push(doc! { "$project": {
-            "_id": { "$concat": [{ "$literal": id_of("") }, "$_id"] },
+            "_id": { "$concat": [{ "$literal": all }, "$_id"] },
             "n": 1,
             "g": { "$literal": mine },
         } });
@@ -126,25 +166,26 @@ impl Statistics {
         let raw = documents.raw();
         // The words are told apart by their bytes, and so are the `_id`s that they are merged by.
         raw.aggregate_raw(stages)
+            .naming(&self.db.collection_named::<TermCount>(&self.name))
             .collation(by_bytes())
             .allow_disk_use()
             .await?;
         let (documents, length) = self.measured(documents, field).await?;
-        let terms = stored
-            .count(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": mine } })
+        let counted = stored
+            .count(doc! { "_id": &terms, "g": { "$gte": mine } })
             .await?;
-        let is_latest = doc! { "_id": TOTALS, "number": { "$not": { "$gte": mine } } };
+        let is_latest = doc! { "_id": totals_id, "number": { "$not": { "$gte": mine } } };
         let done = doc! {
             "number": mine,
             "documents": documents,
             "length": length,
-            "terms": i64::try_from(terms).unwrap_or(i64::MAX),
+            "terms": i64::try_from(counted).unwrap_or(i64::MAX),
             "begun": begun,
             "scheme": scheme,
         };
         stored.update_one(is_latest, doc! { "$set": done }).await?;
         stored
-            .delete_many(doc! { "_id": { "$ne": TOTALS }, "g": { "$lt": mine } })
+            .delete_many(doc! { "_id": terms, "g": { "$lt": mine } })
             .await?;
         Ok(())
     }
@@ -176,13 +217,13 @@ impl Statistics {
         field: &str,
     ) -> Result<Vec<(String, i64, i64)>> {
         let least = self.totals().await?.map_or(0, |totals| totals.number);
-        let mut stored = std::collections::BTreeMap::new();
+        let (begin, mut stored) = (self.all()?, std::collections::BTreeMap::new());
         let mut all = self
             .stored()
-            .find(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": least } })
+            .find(doc! { "_id": self.terms()?, "g": { "$gte": least } })
             .stream();
         while let Some(count) = all.try_next().await? {
-            if let Some(term) = term_of(&count) {
+            if let Some(term) = term_of(&count, &begin) {
                 stored.insert(term, number(&count, "n"));
             }
         }
@@ -221,18 +262,14 @@ fn count_stages<M: Model>(field: &str) -> Vec<Document> {
     stages
 }
 
-/// Apart from the totals, whatever the term is.
-fn id_of(term: &str) -> String {
-    format!("t:{term}")
-}
-
-fn term_of(count: &Document) -> Option<String> {
+fn term_of(count: &Document, all: &str) -> Option<String> {
     let id = count.get_str("_id").ok()?;
-    id.strip_prefix("t:").map(str::to_owned)
+    id.strip_prefix(all).map(str::to_owned)
 }
 
+/// The totals; of a document that is those of a count which was done.
 fn totals(stored: &Document) -> Option<Totals> {
-    (stored.get_str("_id").ok()? == TOTALS && stored.contains_key("number")).then(|| Totals {
+    stored.contains_key("number").then(|| Totals {
         number: number(stored, "number"),
         documents: number(stored, "documents"),
         length: stored.get("length").map_or(0.0, as_f64),

@@ -93,7 +93,13 @@ impl<M: Searchable> Search<M> {
     pub async fn verify(&self) -> Result<Vec<SearchProblem>> {
         self.scheme.check()?;
         let mut problems = Vec::new();
-        let mut all = self.collection.find_all().with_deleted().encoded().stream();
+        let mut all = self
+            .collection
+            .find_all()
+            .with_deleted()
+            .unscoped()
+            .encoded()
+            .stream();
         while let Some(stored) = all.try_next().await? {
             problems.extend(self.problem_of(&stored));
         }

@@ -15,11 +15,12 @@ pub struct GapFree {
 }
 
 impl GapFree {
-    /// The next number, for what the same transaction writes. One round trip.
+    /// The next number, for what the same transaction writes, in whichever database of the sequence's server that is. One
+    /// round trip.
     ///
     /// # Errors
-    /// `InvalidArgument` outside of a transaction, and when the sequence is of another kind; `Conflict` when another
-    /// transaction was first, after which [`Db::transaction`] runs this one again.
+    /// `InvalidArgument` outside of a transaction, in one of another connection or engine, and when the sequence is of another
+    /// kind; `Conflict` when another transaction was first, after which [`Db::transaction`] runs this one again.
     pub async fn next(&self, tx: &Db) -> Result<Number> {
         self.next_many(tx, 1).await
     }
@@ -33,7 +34,8 @@ impl GapFree {
             let text = "numbers without gaps are taken in the transaction that uses them";
             return Err(Error::new(ErrorKind::InvalidArgument, text));
         }
-        self.sequence.take(tx, "gap_free", i64::from(count)).await
+        let db = self.sequence.db.through(tx);
+        self.sequence.take(&db, "gap_free", i64::from(count)).await
     }
 
     /// The number that was given last, in the present period. One round trip.

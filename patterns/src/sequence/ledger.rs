@@ -73,11 +73,12 @@ impl Ledger {
         self
     }
 
-    /// The same ledger through another handle of the database, such as a transaction.
+    /// The same ledger through another handle of the database, such as a transaction. It stays in its own database, whichever
+    /// the transaction was begun on: see [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Ledger {
         let mut on = self.clone();
-        on.sequence.db = db.clone();
+        on.sequence.db = on.sequence.db.through(db);
         on
     }
 

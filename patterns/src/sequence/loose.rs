@@ -41,11 +41,12 @@ impl Loose {
     }
 
     /// The same sequence through another handle of the database. In a transaction its numbers come back when that is rolled
-    /// back, and others wait for it.
+    /// back, and others wait for it. It stays in its own database, whichever the transaction was begun on: see
+    /// [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Loose {
         let mut on = self.clone();
-        on.sequence.db = db.clone();
+        on.sequence.db = on.sequence.db.through(db);
         on
     }
 }

@@ -68,10 +68,11 @@ impl Accounts {
         }
     }
 
-    /// The same accounts through another handle of the database, such as a transaction.
+    /// The same accounts through another handle of the database, such as a transaction. They stay in their own database,
+    /// whichever the transaction was begun on: see [`Db::through`].
     #[must_use]
     pub fn on(&self, db: &Db) -> Accounts {
-        Accounts::named(db, self.accounts.name(), self.transfers.name())
+        Accounts::named(&self.db.through(db), self.accounts.name(), self.transfers.name())
     }
 
     /// Makes the collections and the indexes of the history.
@@ -87,8 +88,8 @@ impl Accounts {
     /// in the same way, it stays as it is. 1 round trip; 2 when it is there.
     ///
     /// # Errors
-    /// `Taken` when it is of another currency or limit; `Money` for a currency without a minor unit, or a limit above 0 or
-    /// of another currency.
+    /// `Taken` when it is of another currency or limit; `Insufficient` for a limit above 0, since there is nothing in it;
+    /// `Money` for a currency without a minor unit, or a limit of another currency.
     pub async fn open(
         &self,
         id: &str,

@@ -492,6 +492,10 @@ async fn pages_give_every_entry_once(db: &Db) {
         assert_eq!(seen, (0..23).rev().collect::<Vec<_>>());
         let all = readings.page(&roof(), 1_000, None).await.unwrap();
         assert!(all.next.is_none() && all.entries.len() > 23);
+        // A number that nobody has room for is all of them.
+        for most in [usize::MAX, usize::MAX / 1_000] {
+            assert_eq!(readings.page(&roof(), most, None).await.unwrap(), all);
+        }
     }
     let none = by_span(db).page(&"attic".to_owned(), 5, None).await.unwrap();
     assert!(none.entries.is_empty() && none.next.is_none());

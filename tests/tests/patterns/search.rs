@@ -10,7 +10,6 @@ use super::search_model::{Book, book, found, ids, library, of, stored, terms};
 crate::on_every_backend! {
     words_are_found_in_all_their_forms,
     words_are_combined,
-    beginnings_find_words,
     phrases_stand_in_one_text,
     the_best_come_first,
     weights_of_fields_and_words_count,
@@ -67,17 +66,6 @@ async fn words_are_combined(db: &Db) {
     // The same as a filter of anything else.
     let filter = search.filter(query).unwrap();
     assert_eq!(search.collection().count(|_| filter).await.unwrap(), 2);
-}
-
-async fn beginnings_find_words(db: &Db) {
-    let search = library(db).await;
-    assert_eq!(found(&search, "wh*").await, [1, 4, 5]);
-    assert_eq!(found(&search, "CAPT*").await, [2, 6]);
-    assert_eq!(found(&search, "+wh* -whal*").await, [4]);
-    assert_eq!(found(&search, "*").await, [0; 0]);
-    assert_eq!(found(&search, ".*").await, [0; 0]);
-    // A whole word that begins so counts for the order.
-    assert_eq!(ids(&search, "whal* whit*").await[0], 5);
 }
 
 async fn phrases_stand_in_one_text(db: &Db) {

@@ -19,6 +19,7 @@ crate::on_every_backend! {
     outliers_lose_nothing_to_a_transaction_that_is_held_up,
     what_is_wrong_with_outliers_is_found,
     lists_with_their_own_codec_are_no_outliers,
+    elements_that_hold_numbers_for_keys_are_counted,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
@@ -438,4 +439,44 @@ async fn what_is_wrong_with_outliers_is_found(db: &Db) {
     assert_eq!(buyers.repair().await.unwrap().len(), 2);
     assert_eq!(buyers.forget_orphans().await.unwrap(), 3);
     assert_eq!(kinds().await, [OutlierProblemKind::TooLong { embedded: 5 }]);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "outlier_charts")]
+struct Chart {
+    #[serde(rename = "_id")]
+    id: i32,
+    days: Vec<std::collections::BTreeMap<String, i32>>,
+    #[serde(default)]
+    overflow: Overflow,
+}
+
+/// Places in the list are none of the keys in its elements.
+async fn elements_that_hold_numbers_for_keys_are_counted(db: &Db) {
+    let charts = db.collection::<Chart>();
+    let (days, overflow) = (vec![], Overflow::default());
+    charts
+        .insert(Chart {
+            id: 1,
+            days,
+            overflow,
+        })
+        .await
+        .unwrap();
+    let days = Outlier::<Chart, _>::new(db, |c| c.days, |c| c.overflow.path().clone());
+    let days = days.threshold(4).low(2).page(3);
+    let day = |n: i32| -> std::collections::BTreeMap<String, i32> {
+        (0..6).map(|key: i32| (key.to_string(), n)).collect()
+    };
+    for n in 0..4 {
+        days.add(1, &day(n)).await.unwrap();
+    }
+    assert_eq!(charts.get(1).required().await.unwrap().days.len(), 4);
+    assert!(days.verify().await.unwrap().is_empty());
+    for n in 4..12 {
+        days.add(1, &day(n)).await.unwrap();
+    }
+    assert_eq!(days.items(1).await.unwrap(), (0..12).map(day).collect::<Vec<_>>());
+    assert!(days.overflow().count(doc! {}).await.unwrap() <= 5);
+    assert!(days.verify().await.unwrap().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use bson::doc;
 use odm::{Db, Embedded, Filter, Model};
-use odm_patterns::recent::{Recent, RecentProblemKind};
+use odm_patterns::recent::{Recent, RecentProblem, RecentProblemKind};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -12,6 +12,7 @@ crate::on_every_backend! {
     many_at_once_lose_none_that_belongs,
     lists_are_held_against_what_is_kept,
     elements_are_merged_as_they_are_stored,
+    elements_without_a_key_are_there_as_often_as_they_are_added,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
@@ -54,6 +55,77 @@ async fn elements_are_merged_as_they_are_stored(db: &Db) {
     let stored = devices.get(1).required().await.unwrap();
     assert_eq!(stored.peers, [3, 1, 4].map(id));
     assert_eq!(last.verify(&devices).await.unwrap(), []);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Visit {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user: Option<i64>,
+    account: Option<i64>,
+    n: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "recent_pages")]
+struct Page {
+    #[serde(rename = "_id")]
+    id: i32,
+    visits: Vec<Visit>,
+}
+
+/// Stored without the key, or with null: a visit of nobody is no other visit of nobody.
+async fn elements_without_a_key_are_there_as_often_as_they_are_added(db: &Db) {
+    let pages = db.collection::<Page>();
+    let visit = |key: Option<i64>, n| Visit {
+        user: key,
+        account: key,
+        n,
+    };
+    let all = || Recent::<Page, _>::new(6, |p| p.visits);
+    for (id, last) in [
+        all().unique_by(|v| v.user),
+        all().unique_by(|v| v.account),
+        all().unique_by(|v| v.user).newest_first(),
+        all().unique_by(|v| v.account).newest_first(),
+        all().unique_by(|v| v.account).by(|v| v.n.desc()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = id as i32;
+        pages.insert(Page { id, visits: vec![] }).await.unwrap();
+        let add = async |visits: Vec<Visit>| {
+            let done = pages.update_one(|p| p.id.eq(id), |_| last.add(visits)).await;
+            assert_eq!(done.unwrap().matched, 1);
+        };
+        let stored = async || {
+            let page = pages.get(id).required().await.unwrap();
+            let mut numbers: Vec<i64> = page.visits.iter().map(|visit| visit.n).collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        add(vec![visit(None, 1), visit(Some(7), 2), visit(None, 3)]).await;
+        assert_eq!(stored().await, [1, 2, 3], "{id}");
+        add(vec![visit(None, 4)]).await;
+        add(vec![visit(Some(7), 5), visit(Some(8), 6), visit(Some(7), 7)]).await;
+        assert_eq!(stored().await, [1, 3, 4, 6, 7], "{id}");
+        assert_eq!(last.verify(&pages).await.unwrap(), [], "{id}");
+        // What others have written twice is found, and they are not.
+        let twice = doc! { "$push": { "visits": { "user": 8_i64, "account": 8_i64, "n": 8_i64 } } };
+        pages.raw().update_one(doc! { "_id": id }, twice).await.unwrap();
+        let found = last.verify(&pages).await.unwrap();
+        let is_repeated = |problem: &RecentProblem| problem.kind == RecentProblemKind::Repeated;
+        assert!(found.iter().any(is_repeated), "{id}");
+        assert_eq!(last.repair(&pages).await.unwrap(), []);
+        assert_eq!(last.verify(&pages).await.unwrap(), [], "{id}");
+        let left = stored().await;
+        assert!(left.starts_with(&[1, 3, 4]) && left.len() == 5, "{left:?}");
+        // The update that does so leaves them, too.
+        let tidy = last.tidy().unwrap();
+        pages.update_one(|p| p.id.eq(id), |_| tidy).await.unwrap();
+        assert_eq!(stored().await, left);
+        pages.delete(id).await.unwrap();
+    }
 }
 
 fn game(id: i32) -> Game {

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     forms_are_converted_and_resumed,
     two_fields_become_one,
     a_conversion_is_a_change_of_the_model,
+    amounts_in_currencies_of_yesterday_stay_readable,
 }
 
 type Tenths = Minor<Digits<3>>;
@@ -222,4 +223,50 @@ async fn a_conversion_is_a_change_of_the_model(db: &Db) {
         (ErrorKind::DuplicateKey, Some("Bill"), Some(id))
     );
     assert_eq!(bills.get(3).required().await.unwrap().version, 8);
+}
+
+/// A currency that ISO withdraws is in what was stored before.
+async fn amounts_in_currencies_of_yesterday_stay_readable(db: &Db) {
+    let items = db.collection::<Item>();
+    let stored = [
+        ("HRK", "9.99"),
+        ("BGN", "9.99"),
+        ("DEM", "9.99"),
+        ("ZWL", "9.99"),
+        ("ITL", "999"),
+        ("BYR", "999"),
+    ];
+    for (id, (code, _)) in (0..).zip(stored) {
+        let document = doc! {"_id": id, "price": {"amount": 999_i64, "currency": code}};
+        items.raw().insert(document).await.unwrap();
+    }
+    let found = items.find_all().sort(|i| i.id.asc()).await.unwrap();
+    for (item, (code, amount)) in found.iter().zip(stored) {
+        assert_eq!(item.price.to_string(), format!("{amount} {code}"));
+        assert_eq!(item.price.currency().code(), code);
+        // It is stored again as it was, but nothing new is made of it by its name.
+        items.save(item).await.unwrap();
+        assert!(code.parse::<Currency>().is_err());
+    }
+    let kuna = Currency::new("HRK");
+    let one = Money::of_units(100, kuna).unwrap();
+    items
+        .update_one(|i| i.id.eq(0), |i| i.price.inc(&one))
+        .await
+        .unwrap();
+    let read = items.get(0).required().await.unwrap();
+    assert_eq!(read.price, Money::of_units(1099, kuna).unwrap());
+    // To other forms, and back.
+    let report = convert(&items, |i| i.price, |i| i.price.in_form::<Decimal34>(), None);
+    assert_eq!(report.await.unwrap().converted, 6);
+    let report = convert(&items, |i| i.price.in_form::<Decimal34>(), |i| i.price, None);
+    assert_eq!(report.await.unwrap().converted, 6);
+    assert_eq!(
+        items.get(4).required().await.unwrap().price.to_string(),
+        "999 ITL"
+    );
+    // What never was a currency has no unit.
+    let unknown = doc! {"_id": 9, "price": {"amount": 1_i64, "currency": "QQQ"}};
+    items.raw().insert(unknown).await.unwrap();
+    assert_eq!(items.get(9).await.unwrap_err().kind(), ErrorKind::Decode);
 }

@@ -157,6 +157,19 @@ async fn accounts_are_opened_once(db: &Db) {
         gold,
         TransferError::Money(MoneyError::NoMinorUnit { .. })
     ));
+    // There is nothing in it yet.
+    match accounts.open("pledge", Currency::USD, Some(usd("5"))).await {
+        Err(TransferError::Insufficient { account, balance }) => {
+            assert_eq!((account.as_str(), balance), ("pledge", usd("0")));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(
+        accounts
+            .open("pledge", Currency::USD, Some(usd("0")))
+            .await
+            .is_ok()
+    );
     let mixed = accounts
         .open("mixed", Currency::EUR, Some(usd("0")))
         .await

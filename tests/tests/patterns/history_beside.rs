@@ -16,6 +16,7 @@ crate::on_every_backend! {
     a_restored_document_goes_on_with_its_events,
     a_change_does_not_set_the_version,
     what_was_before_the_first_entry_is_not_known,
+    deletions_take_no_place_of_a_version_that_is_kept,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -204,4 +205,57 @@ async fn what_was_before_the_first_entry_is_not_known(db: &Db) {
     pay(db, 1).await;
     let problems = history.verify().await.unwrap();
     assert_eq!(problems[0].kind, HistoryProblemKind::Gap { from: 2, to: 2 });
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "history_mails")]
+struct Mail {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    #[odm(version)]
+    version: i64,
+    #[odm(soft_delete)]
+    deleted: Option<DateTime>,
+}
+
+async fn deletions_take_no_place_of_a_version_that_is_kept(db: &Db) {
+    let history = History::<Mail>::new(db);
+    for id in [1, 2] {
+        let mail = Mail {
+            id,
+            text: "0".into(),
+            version: 0,
+            deleted: None,
+        };
+        history.insert(&mail).await.unwrap();
+    }
+    // 1 and 4 are what was left of it while it was deleted.
+    history.delete(1).await.unwrap();
+    history.restore(1).await.unwrap();
+    history.update(1, |m| m.text.set("3")).await.unwrap();
+    history.delete(1).await.unwrap();
+    history.restore(1).await.unwrap();
+    let readable = async |id: i32| -> Vec<i64> {
+        let mut readable = Vec::new();
+        for version in 0..=9 {
+            if history.get(id, version).await.is_ok() {
+                readable.push(version);
+            }
+        }
+        readable
+    };
+    let all = readable(1).await;
+    assert_eq!(all.len(), 4, "{all:?}");
+    for kept in [3, 2, 1] {
+        history.keep_last(kept).await.unwrap();
+        // The current one is no replaced one.
+        assert_eq!(readable(1).await, all[3 - kept..], "{kept}");
+        history.diff(1, all[3 - kept], all[3]).await.unwrap();
+    }
+    assert!(history.verify().await.unwrap().is_empty());
+    assert!(history.keep_last(0).await.unwrap() > 0);
+    assert_eq!(readable(1).await, all[3..]);
+    assert_eq!(history.keep_last(0).await.unwrap(), 0);
+    assert_eq!(readable(2).await, [0]);
 }
