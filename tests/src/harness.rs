@@ -1,8 +1,9 @@
 //! Opening a backend for one test: a database of its own, dropped at the end.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use odm::Db;
+pub use odm::Db;
 
 /// The backends that tests run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +90,25 @@ impl Fixture {
     }
 }
 
+/// One case under way.
+pub type Case<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
 /// Runs one case on one backend.
-pub fn run<F, Fut>(target: Target, case: F)
+pub fn run<'a, F, Fut>(target: Target, case: F)
 where
-    F: FnOnce(Db) -> Fut,
-    Fut: Future<Output = ()>,
+    F: FnOnce(Db) -> Fut + 'a,
+    Fut: Future<Output = ()> + 'a,
 {
+    run_boxed(target, Box::new(move |db| Box::pin(case(db))));
+}
+
+/// The same for a case that borrows nothing. Thousands of them make no thousand types of runtimes, which would take
+/// minutes to compile.
+pub fn run_case(target: Target, case: fn(Db) -> Case<'static>) {
+    run_boxed(target, Box::new(case));
+}
+
+fn run_boxed<'a>(target: Target, case: Box<dyn FnOnce(Db) -> Case<'a> + 'a>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
