@@ -1,7 +1,7 @@
 //! `#[odm(..)]` as written. The only place that knows its grammar.
 
 mod copies;
-mod index;
+pub(crate) mod index;
 mod inverse;
 pub(crate) mod lifecycle;
 mod reference;
@@ -23,6 +23,55 @@ pub(crate) use self::rules::DeleteRule;
 use self::schema::Schema;
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
+
+/// The attributes of a model.
+pub(crate) const ON_MODEL: &[&str] = &[
+    "collection",
+    "copied_to",
+    "crate",
+    "hooks",
+    "index",
+    "kind",
+    "migrate",
+    "options",
+    "reference",
+    "referred_by",
+    "schema_version",
+    "scope",
+    "tag",
+    "validate",
+];
+/// The attributes of an embedded type.
+pub(crate) const ON_EMBEDDED: &[&str] = &["copy_of", "crate", "opaque", "validate"];
+/// The attributes of a model's fields.
+pub(crate) const ON_MODEL_FIELD: &[&str] = &[
+    "created",
+    "index",
+    "inverse",
+    "key",
+    "max",
+    "on_delete",
+    "opaque",
+    "save",
+    "soft_delete",
+    "tenant",
+    "two_way",
+    "unique",
+    "updated",
+    "validate",
+    "version",
+];
+/// The attributes of an embedded type's fields.
+pub(crate) const ON_EMBEDDED_FIELD: &[&str] = &[
+    "from",
+    "max",
+    "opaque",
+    "own",
+    "save",
+    "source",
+    "source_version",
+    "validate",
+];
 
 /// What stands on the type.
 #[derive(Default)]
@@ -119,10 +168,10 @@ impl OnType {
                     ));
                 }
                 (Derive::Model, "hooks") => once(&mut on_type.hooks, meta, key, |meta| Ok(meta.path.span()))?,
-                (Derive::Model, "kind" | "migrate" | "options" | "schema_version" | "tag") => {
+                (Derive::Model, "kind" | "migrate" | "options" | "schema_version" | "scope" | "tag") => {
                     on_type.schema.read(key, meta)?
                 }
-                (Derive::Embedded, "kind" | "migrate" | "options" | "schema_version" | "tag") => {
+                (Derive::Embedded, "kind" | "migrate" | "options" | "schema_version" | "scope" | "tag") => {
                     return Err(problem(
                         meta.path.span(),
                         format_args!(
@@ -156,34 +205,10 @@ impl OnType {
                     ));
                 }
                 (Derive::Model, _) => {
-                    return Err(unknown(
-                        meta.path.span(),
-                        "attribute",
-                        key,
-                        &[
-                            "collection",
-                            "copied_to",
-                            "crate",
-                            "hooks",
-                            "index",
-                            "kind",
-                            "migrate",
-                            "options",
-                            "reference",
-                            "referred_by",
-                            "schema_version",
-                            "tag",
-                            "validate",
-                        ],
-                    ));
+                    return Err(unknown(meta.path.span(), "attribute", key, ON_MODEL));
                 }
                 (Derive::Embedded, _) => {
-                    return Err(unknown(
-                        meta.path.span(),
-                        "attribute",
-                        key,
-                        &["copy_of", "crate", "opaque", "validate"],
-                    ));
+                    return Err(unknown(meta.path.span(), "attribute", key, ON_EMBEDDED));
                 }
             }
             Ok(())
@@ -201,12 +226,12 @@ impl OnField {
                 (_, "validate") => on_field.life.validate(meta)?,
                 (_, "max") => on_field.life.max(meta)?,
                 (_, "save") => on_field.life.save(meta)?,
-                (Derive::Model, "created" | "updated" | "version" | "soft_delete") => {
+                (Derive::Model, "created" | "updated" | "version" | "soft_delete" | "tenant") => {
                     if let Some(role) = Role::parse(key) {
                         on_field.life.role(role, meta)?;
                     }
                 }
-                (Derive::Embedded, "created" | "updated" | "version" | "soft_delete") => {
+                (Derive::Embedded, "created" | "updated" | "version" | "soft_delete" | "tenant") => {
                     return Err(problem(
                         meta.path.span(),
                         format_args!(
@@ -266,44 +291,10 @@ impl OnField {
                     ));
                 }
                 (Derive::Model, _) => {
-                    return Err(unknown(
-                        meta.path.span(),
-                        "attribute",
-                        key,
-                        &[
-                            "created",
-                            "index",
-                            "inverse",
-                            "key",
-                            "max",
-                            "on_delete",
-                            "opaque",
-                            "save",
-                            "soft_delete",
-                            "two_way",
-                            "unique",
-                            "updated",
-                            "validate",
-                            "version",
-                        ],
-                    ));
+                    return Err(unknown(meta.path.span(), "attribute", key, ON_MODEL_FIELD));
                 }
                 (Derive::Embedded, _) => {
-                    return Err(unknown(
-                        meta.path.span(),
-                        "attribute",
-                        key,
-                        &[
-                            "from",
-                            "max",
-                            "opaque",
-                            "own",
-                            "save",
-                            "source",
-                            "source_version",
-                            "validate",
-                        ],
-                    ));
+                    return Err(unknown(meta.path.span(), "attribute", key, ON_EMBEDDED_FIELD));
                 }
             }
             Ok(())

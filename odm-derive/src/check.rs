@@ -4,6 +4,7 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{GenericParam, Generics, Ident, LitStr};
 
+use crate::attr::lifecycle::Role;
 use crate::attr::{self, CopyRole, NestedReference};
 use crate::input::{Container, Content, Field, Shape, Storage, Tagging, Variant};
 use crate::problem::Problems;
@@ -50,19 +51,60 @@ pub(crate) fn stored_name(
     stored: &str,
     problems: &mut Problems,
 ) {
-    let wrong = match stored {
-        "" => "a stored name cannot be empty",
-        name if name.contains('\0') => "a stored name cannot hold a NUL",
-        name if name.contains('.') => "a stored name cannot hold a `.`, which separates the names of a path",
-        name if name.starts_with('$') => {
-            "a stored name cannot start with `$`, which starts MongoDB's operators"
-        }
-        _ => return,
-    };
+    let Some(wrong) = no_segment(stored) else { return };
     let help = "choose another name in `#[serde(rename = \"..\")]`";
     match &serde.rename {
         Some(text) => problems.at(text, wrong, help),
         None => problems.at(field.ident.as_ref().unwrap_or(ident), wrong, help),
+    }
+}
+
+/// Why a name cannot be one segment of a path.
+fn no_segment(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("a stored name cannot be empty"),
+        name if name.contains('\0') => Some("a stored name cannot hold a NUL"),
+        name if name.contains('.') => {
+            Some("a stored name cannot hold a `.`, which separates the names of a path")
+        }
+        name if name.starts_with('$') => {
+            Some("a stored name cannot start with `$`, which starts MongoDB's operators")
+        }
+        _ => None,
+    }
+}
+
+/// The fields that hold the name of a variant and what is in it.
+pub(crate) fn tagging(serde: &serde_attr::OnType, problems: &mut Problems) {
+    for (key, name) in [("tag", &serde.tag), ("content", &serde.content)] {
+        if let Some((name, wrong)) = name
+            .as_ref()
+            .and_then(|name| Some((name, no_segment(&name.value())?)))
+        {
+            let help = format!("choose another name in `#[serde({key} = \"..\")]`");
+            problems.at(name, wrong, help);
+        }
+    }
+}
+
+/// The name of a variant, where it is the field that holds what is in the variant.
+pub(crate) fn variant_name(
+    variant: &Variant<'_>,
+    rename: Option<&LitStr>,
+    tagging: &Tagging,
+    problems: &mut Problems,
+) {
+    let is_field = matches!(tagging, Tagging::External)
+        && !variant.untagged
+        && !matches!(variant.content, Content::Nothing);
+    let Some(wrong) = no_segment(&variant.stored).filter(|_| is_field) else {
+        return;
+    };
+    let help = "choose another name in `#[serde(rename = \"..\")]`, or a `#[serde(tag = \"..\")]` on the enum, by which names \
+                are values and may be any";
+    match rename {
+        Some(text) => problems.at(text, wrong, help),
+        None => problems.at(variant.ident, wrong, help),
     }
 }
 
@@ -245,7 +287,7 @@ pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, pro
         if seen.contains(&role) {
             let wrong = format!("two fields say `{}`", role.name());
             problems.at_span(span, wrong, "a document has one of it");
-        } else if field.stored == "_id" {
+        } else if role != Role::Tenant && field.stored == "_id" {
             let wrong = format!("`_id` cannot be `{}`", role.name());
             problems.at_span(span, wrong, "it never changes; give it another field");
         }

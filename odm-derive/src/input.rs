@@ -67,6 +67,8 @@ pub(crate) struct Model<'a> {
     pub(crate) denies_unknown_fields: bool,
     /// The function that says the collection's options.
     pub(crate) options: Option<syn::Path>,
+    /// The function that says which documents are seen.
+    pub(crate) scope: Option<syn::Path>,
     /// The field that tells the variants of an enum apart; none of a struct.
     pub(crate) tag: Option<String>,
 }

@@ -319,6 +319,7 @@ fn model<'a>(
         versions,
         denies_unknown_fields: serde.deny_unknown_fields.is_some(),
         options: odm.schema.options,
+        scope: odm.schema.scope,
         tag: None,
     }
 }
@@ -400,12 +401,13 @@ fn embedded_enum<'a>(
     let tagging = match (serde.untagged, &serde.tag, &serde.content) {
         (true, _, _) => Tagging::Untagged,
         (false, Some(tag), Some(content)) => Tagging::Adjacent {
-            tag: tag.clone(),
-            content: content.clone(),
+            tag: tag.value(),
+            content: content.value(),
         },
-        (false, Some(tag), None) => Tagging::Internal { tag: tag.clone() },
+        (false, Some(tag), None) => Tagging::Internal { tag: tag.value() },
         (false, None, _) => Tagging::External,
     };
+    check::tagging(serde, problems);
     let without_data = data
         .variants
         .iter()
@@ -441,13 +443,15 @@ fn embedded_enum<'a>(
             continue;
         }
         check::distinct_variant(&variants, &variant.ident, &stored, &tagging, problems);
-        variants.push(Variant {
+        let resolved = Variant {
             handle,
             ident: &variant.ident,
             stored,
             untagged: on_variant.untagged,
             content: content(input, variant, on_variant.codec, renaming, problems),
-        });
+        };
+        check::variant_name(&resolved, on_variant.rename.as_ref(), &tagging, problems);
+        variants.push(resolved);
     }
     match tagging {
         Tagging::External if without_data => {

@@ -12,17 +12,17 @@ pub use serde::Serializer;
 pub use crate::lifecycle::{
     Declare, Declared, Deletion, HookTable, Hooks, KindOf, Lifecycle, Literal, OfAny, OfArray,
     OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, OfMapOfMaps, OfMapOfMapsOfMaps, OfMapOfMapsOfUntyped,
-    OfMapOfUntyped, OfUntyped, Probe, Rule, Save, Timestamp, Version, Versions, checked, deletion, stamp,
-    stamp_with,
+    OfMapOfUntyped, OfUntyped, Probe, Rule, Save, Timestamp, Version, Versions, checked, deletion, scope_of,
+    stamp, stamp_with, tenant, tenant_opaque, tenant_with,
 };
 pub use crate::model::{
     Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyParse, KeyReader, KeyShow, Model, Newtype,
-    Path, SerializeWith, Stored, Variant, VariantTest, encode_with, parse_shown, show_with,
+    Path, SerializeWith, Stored, TenantType, Variant, VariantTest, encode_with, parse_shown, show_with,
 };
 pub use crate::relation::{
-    CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinkedReference, LinksTo, Ref, Reference,
-    ReferenceEnum, ReferenceKey, ReferenceVariant, ReferredBy, Searchable, TwoWayReference, link_element,
-    partner, read_key, read_variant, write_variant,
+    CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinkedReference, LinksTo, NamedLink, Ref,
+    Reference, ReferenceEnum, ReferenceKey, ReferenceVariant, ReferredBy, ReferredVariant, RuledLink,
+    Searchable, TwoWayReference, link_element, partner, read_key, read_variant, write_variant,
 };
 pub use crate::schema::{
     FieldDescriptor, IndexDeclaration, KindDescriptor, ModelDescriptor, NoRelation, ReferenceDeclaration,

@@ -18,6 +18,7 @@ mod operation;
 pub(crate) mod plan;
 mod repair;
 mod response;
+mod session;
 mod statistics;
 mod store;
 mod watch;
@@ -34,7 +35,7 @@ pub use self::backup::{BackupObserver, BackupProgress, BackupReport};
 pub use self::capabilities::Capabilities;
 pub use self::check::{CheckProblem, CheckReport};
 pub use self::compaction::CompactReport;
-pub use self::concern::{ReadConcern, ReadPreference, WriteConcern};
+pub use self::concern::{Concerns, ReadConcern, ReadPreference, WriteConcern};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::footprint::Footprint;
 pub(crate) use self::operation::id_of;
@@ -47,6 +48,7 @@ pub use self::operation::{
 };
 pub use self::repair::{RepairAction, RepairFinding, RepairProblem, RepairReport};
 pub use self::response::{Response, WriteResult, WriteSummary};
+pub use self::session::Session;
 pub use self::statistics::{CollectionStatistics, IndexStatistics};
 pub use self::store::{
     ChangeLogStatistics, DatabaseStatistics, FileStatistics, SpaceStatistics, StoreStatistics,
@@ -81,14 +83,46 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Box::pin(async move { (execute.await, None) })
     }
 
-    /// A backend that reads what is stored now, whatever is written later, for as long as it is kept. `None` where there
-    /// is no such thing, as in a backend around another one that does not pass it on.
-    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
+    /// The same backend for operations that ask for this, beside what this one asks for; `None` where this one gives it
+    /// already.
+    ///
+    /// # Errors
+    /// `Unsupported` for what it cannot give, and unless a backend says otherwise.
+    fn concerned(&self, concerns: Concerns) -> Result<Option<Arc<dyn Backend>>> {
+        let _ = concerns;
+        Err(session::unsupported(self.name(), "concerns of a handle"))
+    }
+
+    /// What operations ask for that name nothing themselves, as far as it is said.
+    fn concerns(&self) -> Concerns {
+        Concerns::default()
+    }
+
+    /// Starts a session whose operations see what came before them; `None` where those of the backend itself do.
+    ///
+    /// # Errors
+    /// `Unsupported` unless a backend says otherwise.
+    fn session(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Session>>>> {
+        let error = session::unsupported(self.name(), "causally consistent sessions");
+        Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// A backend that reads what is stored now, in all databases, whatever is written later: for as long as it is kept, if
+    /// [`lasting_snapshots`](Capabilities::lasting_snapshots) says so. Whoever asks may read this database. `None` where
+    /// there is no such thing, as in a backend around another one that does not pass it on.
+    fn snapshot<'a>(&'a self, database: &'a str) -> BoxFuture<'a, Result<Option<Arc<dyn Backend>>>> {
+        let _ = database;
         Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Starts a transaction.
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>>;
+
+    /// What all handles of this connection or engine have in common, by address: this backend, the transactions, sessions
+    /// and snapshots made of it, and those around it. `None` where they cannot be told from others.
+    fn connection(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
 
     /// What the backend is made of, for functions that know its kind, such as
     /// `odm::mongodb::client`. A backend around another one passes on what that gives, if it

@@ -9,10 +9,10 @@ use bson::{RawDocument, RawDocumentBuf};
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 
-use crate::backend::BatchCursor;
+use crate::backend::{Batch, BatchCursor};
 use crate::change::ResumeToken;
 use crate::collection::Target;
-use crate::cursor::Decode;
+use crate::cursor::{Decode, document};
 use crate::error::{Error, Result};
 
 /// What changes, as it changes: [`Collection::watch`](crate::Collection::watch) and
@@ -201,13 +201,12 @@ async fn fetch(
     mut cursor: Box<dyn BatchCursor>,
 ) -> (Box<dyn BatchCursor>, Result<Option<Vec<RawDocumentBuf>>>) {
     let batch = cursor.next_batch().await;
-    let batch = batch.map(|batch| {
-        batch.map(|batch| {
-            (0..batch.len())
-                .filter_map(|index| batch.get(index).map(RawDocument::to_owned))
-                .collect()
-        })
-    });
+    let owned = |batch: Box<dyn Batch>| {
+        (0..batch.len())
+            .map(|index| document(&*batch, index).map(RawDocument::to_owned))
+            .collect()
+    };
+    let batch = batch.and_then(|batch| batch.map(owned).transpose());
     (cursor, batch)
 }
 

@@ -1,5 +1,6 @@
 //! Collections of typed documents.
 
+mod administration;
 mod copies;
 pub(crate) mod encode;
 mod find_or_insert;
@@ -9,6 +10,7 @@ mod references;
 mod related;
 mod stored;
 mod target;
+mod through;
 mod untyped;
 
 use std::borrow::Borrow;
@@ -21,23 +23,21 @@ pub use self::encode::RawUpdate;
 pub(crate) use self::index_info::Kinds;
 pub use self::index_info::{IndexChange, IndexDrift, IndexInfo};
 pub use self::record::Record;
-pub(crate) use self::record::{read, read_rest};
+pub(crate) use self::record::{projected, read, read_rest};
 pub(crate) use self::target::Target;
 use crate::action::{
-    Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
-    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, Migrate,
-    ModifyCollection, PipelineSource, Rederive, RenameCollection, SyncIndexes, Update, Watch,
+    Aggregate, BulkWrite, Count, Delete, Distinct, Exists, Find, FindOne, FindOneAnd, Insert, InsertMany,
+    InsertOne, LoadStored, PipelineSource, Update, Watch,
 };
-use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
+use crate::backend::WatchScope;
 use crate::change::Change;
 use crate::codec::Raw;
 use crate::db::Db;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::lifecycle::KindOf;
 use crate::model::{Field, Model};
 use crate::query::{self, Operand};
 use crate::relation::Relation;
-use crate::schema::validator;
 
 /// The documents of a model in a database. Cheap to clone.
 ///
@@ -115,7 +115,8 @@ impl<D: Record> Collection<D> {
     /// [`ChangeStream`]: crate::ChangeStream
     ///
     /// # Errors
-    /// `Unsupported` where there are no change streams, `HistoryLost` when it cannot begin where it should.
+    /// `Unsupported` where there are no change streams, and for the documents of a [tenant](Db::for_tenant) where the
+    /// events do not say whose they were; `HistoryLost` when it cannot begin where it should.
     pub fn watch(&self) -> Watch<Change<D>> {
         Watch::new(
             &self.target,
@@ -145,18 +146,16 @@ impl<D: Record> Collection<D> {
 
     /// Replaces the document with the same `_id`; changes nothing when there is none.
     pub fn replace(&self, document: impl Borrow<D>) -> Update<D> {
-        let document = document.borrow().encode();
-        let filter = document
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|document| encode::by_id_of(document));
-        Update::new(&self.target, filter, document.map(encode::replacement_of), false)
+        let (filter, update) = encode::in_its_place(document.borrow());
+        Update::new(&self.target, filter, update, false)
     }
 
     /// Stores the document: replaces the one with the same `_id`, or inserts it.
     ///
     /// With a version field it replaces the version that was loaded, and inserts only what has version 0: a document
-    /// that was deleted since it was loaded does not come back.
+    /// that was deleted since it was loaded does not come back. One of version 0 may be new or loaded: it replaces what is
+    /// stored at version 0, whoever made that. Where others may make a document of the same `_id`,
+    /// [`insert`](Collection::insert) what is new.
     ///
     /// # Errors
     /// `Conflict` when the stored document is of another version, or gone though it was stored before.
@@ -183,7 +182,8 @@ impl<D: Record> Collection<D> {
     /// Runs a pipeline in MongoDB's words.
     ///
     /// # Errors
-    /// `Unsupported` where the backend does not know a stage.
+    /// `Unsupported` where the backend does not know a stage; `Tenant` on the database of a tenant for a stage that names
+    /// another collection.
     pub fn aggregate_raw<I>(&self, pipeline: I) -> Aggregate
     where
         I: IntoIterator,
@@ -192,74 +192,7 @@ impl<D: Record> Collection<D> {
         Aggregate::new(&self.target, pipeline)
     }
 
-    /// Lists the indexes.
-    pub fn list_indexes(&self) -> ListIndexes {
-        ListIndexes::new(&self.target)
-    }
-
-    /// Drops the index of this name. One round trip.
-    ///
-    /// # Errors
-    /// Code 27 when there is none.
-    pub async fn drop_index(&self, name: &str) -> Result<()> {
-        let index = bson::RawBson::String(name.to_owned());
-        let operation = backend::DropIndexes {
-            namespace: self.target.namespace().clone(),
-            index,
-        };
-        self.target
-            .execute(Operation::DropIndexes(operation))
-            .await?
-            .done()
-    }
-
-    /// Creates the collection with options. Without options it need not be created: the first write does it.
-    pub fn create(&self) -> CreateCollection {
-        CreateCollection::new(self.target.clone())
-    }
-
-    /// Changes the collection's options: validator, capped bounds, an index's expiry, a view's pipeline.
-    pub fn modify(&self) -> ModifyCollection {
-        ModifyCollection::new(self.target.clone())
-    }
-
-    /// Gives the collection another name. This handle keeps the old one.
-    pub fn rename(&self, to: impl Into<String>) -> RenameCollection {
-        RenameCollection::new(self.target.clone(), to.into())
-    }
-
-    /// How much the collection holds; zeros where there is none. One round trip. The embedded engine counts all
-    /// documents and index entries, so that the time grows with them.
-    ///
-    /// # Errors
-    /// Code 166 for a view.
-    pub async fn stats(&self) -> Result<CollectionStatistics> {
-        let namespace = self.target.namespace();
-        let operation = backend::Statistics {
-            database: namespace.database.clone(),
-            collection: Some(namespace.collection.clone()),
-        };
-        self.target
-            .execute(Operation::Statistics(operation))
-            .await?
-            .statistics()
-    }
-
-    /// Drops the collection with its indexes; no error when there is none. One round trip.
-    ///
-    /// # Errors
-    /// As any operation.
-    pub async fn drop(&self) -> Result<()> {
-        let operation = backend::DropCollection {
-            namespace: self.target.namespace().clone(),
-        };
-        self.target
-            .execute(Operation::DropCollection(operation))
-            .await?
-            .done()
-    }
-
-    /// The same collection as untyped documents.
+    /// The same collection as untyped documents. Those of a tenant's database are the tenant's still.
     pub fn raw(&self) -> Collection<Document> {
         Collection {
             target: self.target.without_model(),
@@ -461,91 +394,6 @@ impl<M: Model> Collection<M> {
         self.delete_many(filter).for_ever().with_deleted()
     }
 
-    /// Has the database hold every write, whoever makes it, against the rules that the model declares
-    /// ([`json_schema`](Model::json_schema)), and against the validator of its `options`, if there is one: sets the
-    /// collection's validator, and creates the collection if need be. Documents that are stored already stay as they are.
-    ///
-    /// Of a model that is one kind of its collection's documents, it is about the documents of that kind, and what other
-    /// kinds have set stays: their validators are read first and all set together, so two that are set at the same moment
-    /// may lose one of them. Two round trips, or three.
-    ///
-    /// # Errors
-    /// As any operation.
-    pub async fn sync_validator(&self) -> Result<()> {
-        let failure = self.target.failure();
-        failure.map_or(Ok(()), Err)?;
-        let name = self.target.namespace().collection.as_str();
-        let db = self.target.db();
-        for is_first in [true, false] {
-            let existing = db.collection_info(name).await?;
-            let stored = existing
-                .as_ref()
-                .and_then(|info| info.options.get_document("validator").ok());
-            let parts = M::DESCRIPTOR.validator_parts(true);
-            let validator = validator(stored, parts).unwrap_or_default();
-            if existing.is_some() {
-                return self.modify().validator(validator).await;
-            }
-            match self.create().validator(validator).await {
-                // Another program was faster.
-                Err(error) if error.code() == Some(48) && is_first => {}
-                created => return created,
-            }
-        }
-        Ok(())
-    }
-
-    /// Creates the collection with the options that the model declares (`#[odm(options = function)]`), and adds others.
-    /// Fails with code 48 when it is there; [`Db::sync_models`] creates what is missing.
-    pub fn create_declared(&self) -> CreateCollection {
-        let declared = M::DESCRIPTOR.declared_options();
-        let parts = M::DESCRIPTOR.validator_parts(declared.is_validated());
-        CreateCollection::with_options(self.target.clone(), declared.options(), validator(None, parts))
-    }
-
-    /// Brings all documents of older schema versions into the present one. See [`Migrate`].
-    pub fn migrate(&self) -> Migrate<M> {
-        Migrate::new(&self.target)
-    }
-
-    /// Makes the [derived](crate::Derivation) fields of these documents anew: of those that raw writes went around, that
-    /// an interruption left behind (`derived_pending`), or that were derived in another way before. To be started again
-    /// when it was interrupted.
-    ///
-    /// ```
-    /// # use odm::{Db, Derivation, Derived, Filter, Model};
-    /// # use odm::bson::{DateTime, RawBson, RawDocument, doc};
-    /// # use serde::{Deserialize, Serialize};
-    /// # #[derive(Debug)]
-    /// # struct Length;
-    /// # impl Derivation for Length {
-    /// #     type Value = i32;
-    /// #     fn sources() -> Vec<String> { vec!["title".into()] }
-    /// #     fn derive(document: &RawDocument, _now: DateTime) -> odm::Result<RawBson> {
-    /// #         Ok(RawBson::Int32(document.get_str("title").unwrap_or_default().len() as i32))
-    /// #     }
-    /// # }
-    /// # #[derive(Debug, Serialize, Deserialize, Model)]
-    /// # struct Book {
-    /// #     #[serde(rename = "_id")]
-    /// #     id: i32,
-    /// #     title: String,
-    /// #     length: Derived<Length>,
-    /// # }
-    /// # #[tokio::main]
-    /// # async fn main() -> odm::Result<()> {
-    /// # let books = Db::open("memory:").await?.collection::<Book>();
-    /// books.raw().insert(doc! { "_id": 1, "title": "Emma" }).await?;
-    /// let done = books.rederive(|b| !b.length.exists()).await?;
-    /// assert_eq!((done.examined, done.derived), (1, 1));
-    /// assert_eq!(books.get(1).required().await?.length.get(), Some(&4));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn rederive(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Rederive {
-        Rederive::new(&self.target, encode::filter(filter))
-    }
-
     /// Deletes the first document that matches.
     pub fn delete_one(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Delete {
         Delete::new(&self.target, encode::filter(filter), false)
@@ -603,21 +451,6 @@ impl<M: Model> Collection<M> {
     pub fn distinct<T>(&self, field: impl FnOnce(M::Fields<M>) -> Field<M, T>) -> Distinct<M, T> {
         let field = field(M::fields());
         Distinct::new(&self.target, field.path().to_string()).reading(field.reader())
-    }
-
-    /// Builds the indexes that the model declares.
-    pub fn create_indexes(&self) -> CreateIndexes {
-        CreateIndexes::new(&self.target, &M::DESCRIPTOR.all_indexes())
-    }
-
-    /// Compares the indexes that the model declares with those that exist.
-    pub fn index_drift(&self) -> IndexDriftCheck {
-        IndexDriftCheck::new(&self.target, M::DESCRIPTOR)
-    }
-
-    /// Builds the declared indexes that are missing; drops and rebuilds others only when asked.
-    pub fn sync_indexes(&self) -> SyncIndexes {
-        SyncIndexes::new(&self.target, M::DESCRIPTOR)
     }
 }
 

@@ -221,10 +221,37 @@ pub(crate) async fn first<T>(
 }
 
 /// A document that a batch is to have.
-fn document(batch: &dyn Batch, index: usize) -> Result<&RawDocument> {
-    batch
-        .get(index)
-        .ok_or_else(|| Error::new(ErrorKind::Corrupt, "malformed bson"))
+pub(crate) fn document(batch: &dyn Batch, index: usize) -> Result<&RawDocument> {
+    batch.get(index).ok_or_else(unreadable)
+}
+
+/// The error of a document that cannot be read.
+pub(crate) fn unreadable() -> Error {
+    Error::new(ErrorKind::Corrupt, "malformed bson")
+}
+
+/// The documents of a batch, each in its place; an error for one that cannot be read.
+pub(crate) fn documents<'b>(
+    target: &'b Target,
+    operation: &'static str,
+    batch: &'b dyn Batch,
+) -> impl Iterator<Item = Result<&'b RawDocument>> {
+    (0..batch.len())
+        .map(move |index| document(batch, index).map_err(|error| target.explain(error, operation)))
+}
+
+/// All batches of a result, whose documents can all be read.
+pub(crate) async fn batches(
+    target: &Target,
+    operation: &'static str,
+    mut cursor: Box<dyn BatchCursor>,
+) -> Result<Vec<Box<dyn Batch>>> {
+    let mut all = Vec::new();
+    while let Some(batch) = next_batch(target, operation, &mut *cursor).await? {
+        documents(target, operation, &*batch).try_for_each(|document| document.map(drop))?;
+        all.push(batch);
+    }
+    Ok(all)
 }
 
 pub(crate) async fn next_batch(

@@ -7,6 +7,9 @@ mod memory_limit;
 mod models;
 mod opener;
 mod options;
+mod sessions;
+mod tenancy;
+mod through;
 mod transactions;
 mod url;
 mod wrapped;
@@ -16,12 +19,13 @@ use std::sync::Arc;
 
 use bson::{Document, RawDocumentBuf};
 
-pub(crate) use self::executor::{Answer, Executor};
+pub(crate) use self::executor::{Answer, Executor, upserted};
 pub use self::listing::CollectionInfo;
 pub use self::models::{ModelDrift, SyncedModel, SyncedModels};
 pub use self::options::{ChangeLog, Durability, OpenOptions};
+pub(crate) use self::tenancy::Tenancy;
 pub(crate) use self::url::check_database_name;
-use crate::action::{CreateCollection, LoadStored, VerifyRelations, Watch};
+use crate::action::{CreateCollection, InferModels, LoadStored, VerifyRelations, Watch};
 use crate::backend::{self, Backend, Capabilities, Operation, WatchScope};
 use crate::change::Change;
 use crate::codec;
@@ -100,6 +104,7 @@ impl Db {
                 backend,
                 guard: None,
                 clock: None,
+                tenancy: Tenancy::default(),
             },
             name: name.into(),
         }
@@ -151,7 +156,8 @@ impl Db {
         VerifyRelations::new(M::DESCRIPTOR, self.collection::<M>().target(), true)
     }
 
-    /// A collection of untyped documents. No round trip.
+    /// A collection of untyped documents. No round trip. Nothing is known of whose they are:
+    /// [`Collection::raw`] of a model's collection is the [tenant](Db::for_tenant)'s.
     pub fn raw_collection(&self, name: &str) -> Collection<Document> {
         Collection::untyped(self, name)
     }
@@ -192,7 +198,8 @@ impl Db {
     /// [`ChangeStream`]: crate::ChangeStream
     ///
     /// # Errors
-    /// `Unsupported` where there are no change streams, `HistoryLost` when it cannot begin where it should.
+    /// `Unsupported` where there are no change streams, `HistoryLost` when it cannot begin where it should, `Tenant` on the
+    /// database of a tenant.
     pub fn watch(&self) -> Watch<Change> {
         let scope = WatchScope::Database(self.name.to_string());
         Watch::new(&Target::untyped(self, ""), scope)
@@ -206,7 +213,8 @@ impl Db {
         Watch::new(&Target::untyped(self, ""), WatchScope::Everything)
     }
 
-    /// Runs a command in MongoDB's vocabulary on this database. One round trip.
+    /// Runs a command in MongoDB's vocabulary on this database. One round trip. It knows no
+    /// [tenants](Db::for_tenant).
     ///
     /// A cursor in the reply goes on with `getMore`, asked of the same `Db` or a clone of it.
     ///
@@ -251,6 +259,37 @@ impl Db {
             .collect()
     }
 
+    /// Looks at what the database holds, and gives the models for it, as data and as Rust source: types of `_id`, fields
+    /// and nested documents, what is missing or null, maps, indexes, references, options. Writes nothing.
+    ///
+    /// Each document that was looked at reads into the models and writes back as it was: the same fields with equal
+    /// values, those of nested documents in the order of the struct. `index_drift` finds no difference.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let db = odm::Db::open("memory:").await?;
+    /// db.raw_collection("books").insert(odm::bson::doc! {"title": "Emma", "pages": 474}).await?;
+    ///
+    /// let models = db.infer_models().all_documents().await?;
+    /// let pages = models.collection("books").and_then(|books| books.field("pages")).expect("it was seen");
+    /// assert_eq!((pages.types.as_slice(), pages.missing()), ([("int", 1)].as_slice(), 0.0));
+    /// assert!(models.to_rust().contains("pub pages: i32,"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Cost: one round trip to list the collections; for each one to list its indexes, and those of a sample of 1,000
+    /// documents, unless [`sample`](InferModels::sample) or [`all_documents`](InferModels::all_documents) says otherwise;
+    /// for each field that could refer to other documents one count of at most 24 `_id`s in each collection in question.
+    /// What is held grows with the different fields there are, not with the documents.
+    ///
+    /// # Errors
+    /// Of `.await`: as any read, and `Tenant` on the database of a tenant. MongoDB lists no collections in a transaction.
+    pub fn infer_models(&self) -> InferModels {
+        InferModels::new(self)
+    }
+
     /// Creates a collection with options. Collections without options need not be created: the first write
     /// does it.
     pub fn create_collection(&self, name: &str) -> CreateCollection {
@@ -270,6 +309,7 @@ impl Db {
     /// # Errors
     /// As any operation.
     pub async fn drop(&self) -> Result<()> {
+        self.check_whole("dropDatabase")?;
         let operation = Operation::DropDatabase(backend::DropDatabase {
             database: self.name.to_string(),
         });
@@ -297,6 +337,7 @@ impl Db {
             Some(guard) => {
                 let mut outer = guard.outer().clone();
                 outer.name = self.name.clone();
+                outer.executor.tenancy = self.executor.tenancy.clone();
                 outer
             }
             None => self.clone(),

@@ -9,6 +9,8 @@ macro_rules! pages {
 
 pages! {
     readme: "../../README.md";
+    guide: "../docs/guide/README.md";
+    install: "../docs/guide/install.md";
     models: "../docs/guide/models.md";
     relations: "../docs/guide/relations.md";
     consistency: "../docs/guide/consistency.md";
@@ -18,11 +20,14 @@ pages! {
     pipelines: "../docs/guide/pipelines.md";
     writing: "../docs/guide/writing.md";
     lifecycle: "../docs/guide/lifecycle.md";
+    tenants: "../docs/guide/tenants.md";
     indexes: "../docs/guide/indexes.md";
     collation: "../docs/guide/collation.md";
     changes: "../docs/guide/changes.md";
     types: "../docs/guide/types.md";
     schema: "../docs/guide/schema.md";
+    sessions: "../docs/guide/sessions.md";
+    inspecting: "../docs/guide/inspecting.md";
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";
     copying: "../docs/guide/copying.md";

@@ -60,6 +60,9 @@ pub enum ErrorKind {
     NewerVersion,
     /// A Rust value does not fit BSON.
     Encode,
+    /// The documents are another tenant's, or the database is bound to no tenant, or to one of another type: see
+    /// [`Db::for_tenant`](crate::Db::for_tenant).
+    Tenant,
     /// The model's declaration disagrees with serde, with the database, or with itself.
     Schema,
     /// Stored bytes are damaged.
@@ -113,7 +116,7 @@ impl ErrorKind {
             // Written, but not as the write concern wants it.
             64 | 100 => ErrorKind::InDoubt,
             14031 => ErrorKind::Io,
-            1 | 8 | 93 | 94 | 96 | 146 | 264 | 280 => ErrorKind::Server,
+            1 | 8 | 93 | 94 | 96 | 146 | 264 => ErrorKind::Server,
             // Almost every other code of a command says that its text is wrong.
             _ => ErrorKind::InvalidArgument,
         }
@@ -146,7 +149,8 @@ struct Inner {
 
 /// What happened of a batch of writes that failed in part.
 ///
-/// The error that carries it has the kind, code and fields of the first failed write.
+/// The error that carries it has the kind, code and fields of the first failed write; of the write concern where that
+/// alone failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PartialWrite {
@@ -159,6 +163,9 @@ pub struct PartialWrite {
     /// The writes that failed, in the order of their indexes. The writes after the failure of an ordered
     /// batch were not tried and are not here.
     pub errors: Vec<WriteError>,
+    /// That what took effect did so on fewer members than the write concern wants: a failover may take it back. Kind
+    /// [`InDoubt`](ErrorKind::InDoubt). Never on the embedded engine.
+    pub concern: Option<Error>,
 }
 
 /// A write of a batch that failed.
@@ -286,7 +293,7 @@ impl Error {
         note.map(|(_, note)| note.as_str())
     }
 
-    /// What took effect and what failed, when this is the failure of a batch of writes.
+    /// What took effect and what failed, when this is the failure of a batch of writes, or of a write concern.
     pub fn partial_write(&self) -> Option<&PartialWrite> {
         self.0.partial.as_ref()
     }
@@ -294,6 +301,11 @@ impl Error {
     /// The failed writes of a batch, in the order of their indexes; none when this is not about a batch.
     pub fn write_errors(&self) -> &[WriteError] {
         self.0.partial.as_ref().map_or(&[], |partial| &partial.errors)
+    }
+
+    /// That the write concern of what took effect was not met, when this is the failure of writes.
+    pub fn write_concern_error(&self) -> Option<&Error> {
+        self.0.partial.as_ref()?.concern.as_ref()
     }
 
     /// Whether a unique index refused a key.
@@ -314,6 +326,11 @@ impl Error {
     /// Whether the backend does not do this.
     pub fn is_unsupported(&self) -> bool {
         self.kind() == ErrorKind::Unsupported
+    }
+
+    /// Whether the documents are another tenant's, or the database is bound to no tenant of theirs.
+    pub fn is_tenant(&self) -> bool {
+        self.kind() == ErrorKind::Tenant
     }
 
     /// Whether the effect of the write is not known.
@@ -439,10 +456,13 @@ impl Error {
         }
     }
 
-    /// The failure of a batch of writes: the first failed write's error, with what happened of the others.
+    /// The failure of a batch of writes: the first failed write's error, or that of the write concern, with what happened
+    /// of the others.
     pub(crate) fn of_batch(partial: PartialWrite) -> Error {
         let first = partial.errors.first().map(|first| first.error.clone());
-        let error = first.unwrap_or_else(|| Error::new(ErrorKind::Server, "the batch failed"));
+        let error = first
+            .or_else(|| partial.concern.clone())
+            .unwrap_or_else(|| Error::new(ErrorKind::Server, "the batch failed"));
         error.with(|inner| inner.partial = Some(partial))
     }
 
@@ -515,6 +535,7 @@ impl fmt::Display for Error {
         field(f, "backend", inner.backend.as_ref().map(|v| v as _))?;
         field(f, "code", inner.code.as_ref().map(|v| v as _))?;
         let failed = inner.partial.as_ref().map(|partial| partial.errors.len());
+        let failed = failed.filter(|count| *count > 0);
         field(f, "failed writes", failed.as_ref().map(|v| v as _))?;
         if separator == ", " {
             f.write_str(")")?;

@@ -35,20 +35,27 @@
 //! |---|---|
 //! | declare what is stored | [`derive@Model`], [`derive@Embedded`], [`Id`], [`Field`] |
 //! | open a database | [`Db::open`], [`OpenOptions`], [`Durability`] |
-//! | places and shapes | [`geo`] |
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
+//! | places and shapes | [`geo`] |
 //! | compute, group, join | [`Pipeline`], [`expr`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
-//! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`Collection::verify_relations`] |
-//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`], [`Derived`] |
+//! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`CopyOf`], [`Collection::verify_relations`] |
+//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Version`], [`Tracked`], [`Derived`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
-//! | be told of changes | [`Collection::watch`], [`ChangeStream`], [`ResumeToken`] |
+//! | concerns, sessions, snapshots | [`Db::with_write_concern`], [`Db::causal_session`], [`Db::snapshot`] |
+//! | be told of changes | [`Collection::watch`], [`ChangeStream`], [`ResumeToken`], [`ChangeLog`] |
+//! | whose documents they are | [`Db::for_tenant`], [`Models::tenant_findings`] |
+//! | what the database is to look like | [`Collection::sync_indexes`], [`Models`], [`Db::sync_models`], [`CollectionDeclaration`] |
+//! | models of a database that is there | [`Db::infer_models`] |
+//! | look after a database | [`Db::check`], [`Db::repair`], [`Db::backup`], [`Db::compact`], [`Db::store_statistics`] |
+//! | take it elsewhere | [`Db::copy_to`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
-//! | tests | [`Db::logged`], [`Db::budget`], [`Db::faulty`], [`Find::must_use_index`](action::Find::must_use_index) |
+//! | tests | [`Db::logged`], [`Db::budget`], [`Db::faulty`], [`Db::watch_scans`], [`Find::must_use_index`](action::Find::must_use_index) |
 //! | below the typed methods | [`Collection::raw`], [`Db::run_command`], [`backend`] |
+//! | trees, queues, search, money, files, history and the like | the crate `odm-patterns` |
 //!
-//! The guide, one page for each of these, is in the package's folder `docs/guide`.
+//! The guide has a page for each of these, in an order to be read in: `docs/guide/README.md` of the package.
 //!
 //! # Cargo features
 //!
@@ -83,6 +90,9 @@ mod doctests;
 mod error;
 pub mod expr;
 pub mod geo;
+#[cfg(test)]
+mod guide;
+mod inference;
 mod interchange;
 mod lifecycle;
 mod model;
@@ -93,6 +103,7 @@ mod native;
 mod query;
 mod relation;
 mod schema;
+mod session;
 mod transaction;
 
 pub use self::change::{
@@ -107,6 +118,7 @@ pub use self::db::{
     ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOptions, SyncedModel, SyncedModels,
 };
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
+pub use self::inference::{FoundReference, InferredCollection, InferredField, InferredModels};
 pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{
     DERIVED_PENDING, DeleteWrite, Deletion, Derivation, Derived, DerivedField, HookContext, Hooks, Kind,
@@ -114,7 +126,7 @@ pub use self::lifecycle::{
 };
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,
-    MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+    MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, TenantType, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, Pipeline, PushOptions, Sort,
@@ -122,16 +134,17 @@ pub use self::query::{
 };
 pub use self::relation::{
     Alone, ById, CopiedValue, CopyDeclaration, CopyOf, CountOf, DbRef, DeclaredCopy, DeleteRule, Every,
-    Extra, HasMany, HasOne, Joinable, Link, LinkedReference, LinksTo, Loads, Nested, NullableReference, Ref,
-    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, RelatedCondition,
-    RelatedFilter, Relation, RelationProblem, RelationProblemKind, RuledReference, Searchable,
-    SourceReference, SourceVersion, StaleCopy, To, TwoWayReference, Values, With,
+    Extra, HasMany, HasOne, Joinable, Link, LinkedReference, LinksTo, Loads, NamedLink, Nested,
+    NullableReference, Ref, Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring,
+    RelatedCondition, RelatedFilter, Relation, RelationProblem, RelationProblemKind, RuledLink,
+    RuledReference, Searchable, SourceReference, SourceVersion, StaleCopy, To, TwoWayReference, Values, With,
 };
 pub use self::schema::{
     CollectionDeclaration, DeclaredRelation, FieldDescriptor, Granularity, IndexDeclaration, IndexOrder,
     InverseDescriptor, KindDescriptor, ModelDescriptor, Models, RelationDescriptor, RelationKind,
-    model_graph,
+    TenantFinding, TenantFindingKind, model_graph,
 };
+pub use self::session::{CausalSession, CausalToken};
 pub use self::transaction::{Backoff, Tx};
 pub use bson;
 pub use odm_derive::{Embedded, Model, Reference};

@@ -8,8 +8,10 @@ mod key;
 mod kind;
 mod lazy;
 mod newtype;
+mod of_types;
 mod path;
 mod scalar;
+mod tenant_type;
 mod variant;
 mod with;
 
@@ -20,7 +22,9 @@ pub use self::id::Id;
 pub use self::key::IdType;
 pub use self::kind::{ArrayType, Date, MapKey, MapType, Newtype, Numeric, Ordered, Text};
 pub use self::lazy::Lazy;
+pub(crate) use self::of_types::OfTypes;
 pub use self::path::{ArrayCondition, Base, Path, Segment};
+pub use self::tenant_type::TenantType;
 pub use self::variant::{Variant, VariantTest};
 pub use self::with::{SerializeWith, encode_with, parse_shown, show_with};
 
@@ -128,6 +132,11 @@ pub trait Model: Embedded + Send + Sync + 'static {
     /// ```
     fn updated_field() -> Option<&'static str> {
         Self::LIFECYCLE.updated_name()
+    }
+
+    /// The stored name of the field that says whose a document is (`#[odm(tenant)]`), where there is one.
+    fn tenant_field() -> Option<&'static str> {
+        Self::LIFECYCLE.tenant_name()
     }
 
     /// The declared rules as MongoDB's `$jsonSchema`, for the collection's validator: see

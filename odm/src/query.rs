@@ -38,6 +38,7 @@ pub(crate) use self::filter::Node;
 pub(crate) use self::geo::{is_by_distance, without_distance};
 pub(crate) use self::keyset::{Keyset, Place, compare_numbers};
 pub use self::operand::Operand;
+pub(crate) use self::pattern::pattern_of;
 pub use self::pipeline::Pipeline;
 pub use self::push::PushOptions;
 pub use self::sort::Sort;

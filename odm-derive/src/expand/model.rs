@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use super::Expansion;
 use super::codec::Codecs;
 use super::{lifecycle, relations};
+use crate::attr::lifecycle::Role;
 use crate::attr::{DeleteRule, Inverse, Order};
 use crate::input::{Content, Field, Model, ModelIndex, Storage, Variant};
 
@@ -76,6 +77,19 @@ pub(super) fn implementation(
             }
         }
     };
+    let tenant = fields
+        .iter()
+        .find(|field| matches!(field.life.role, Some((Role::Tenant, _))));
+    if let Some(field) = tenant.filter(|field| matches!(field.storage, Storage::Typed)) {
+        let ty = field.ty;
+        if crate::generics::Params::mentions(expansion.container.generics, ty) {
+            bounds.extend(quote!(#ty: __odm::TenantType,));
+        }
+    }
+    let tenant = tenant.map(|field| {
+        let name = &field.stored;
+        quote!(.tenant(#name))
+    });
     let lifecycle = lifecycle::constants(expansion, fields, model, &mut codecs);
     if !expansion.params.any {
         bounds = TokenStream::new();
@@ -98,7 +112,7 @@ pub(super) fn implementation(
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #more #referrers #nested;
+                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #more #tenant #referrers #nested;
             #key_codec
             #lifecycle
             fn key(&self) -> &#ty {
@@ -176,6 +190,7 @@ pub(super) fn of_kinds(
     let rules = relations::of_kinds(expansion, model, &types);
     let options = model.options.as_ref().map(|options| quote!(.options(#options)));
     let referrers = relations::referrers(model);
+    let scope = lifecycle::scope(this, model);
     quote! {
         impl __odm::Model for #this {
             type Key = <#first as __odm::Model>::Key;
@@ -185,7 +200,7 @@ pub(super) fn of_kinds(
             const KEY_READER: __odm::Option<__odm::KeyReader<Self::Key>> = <#first as __odm::Model>::KEY_READER;
             const KEY_SHOW: __odm::Option<__odm::KeyShow<Self::Key>> = <#first as __odm::Model>::KEY_SHOW;
             const KEY_PARSE: __odm::Option<__odm::KeyParse<Self::Key>> = <#first as __odm::Model>::KEY_PARSE;
-            const LIFECYCLE: __odm::Lifecycle = __odm::Lifecycle::of_kinds(#collection, #tag, &[#(#lives),*]);
+            const LIFECYCLE: __odm::Lifecycle = __odm::Lifecycle::of_kinds(#collection, #tag, &[#(#lives),*]) #scope;
             fn key(&self) -> &Self::Key {
                 match self { #(#keys)* }
             }

@@ -126,6 +126,10 @@ fn tag<'a>(tagging: &'a Tagging, variants: &[Variant<'_>]) -> Option<(Ident, &'a
         && tag
             .chars()
             .all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if !plain {
+        return None;
+    }
     let ident = handle_name(&crate::case::snake(tag).to_string(), Span::call_site());
-    (plain && variants.iter().all(|variant| variant.handle != ident)).then_some((ident, tag))
+    let is_free = variants.iter().all(|variant| variant.handle != ident);
+    is_free.then_some((ident, tag))
 }

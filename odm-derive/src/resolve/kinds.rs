@@ -1,6 +1,6 @@
 //! A model that is an enum: the kinds of documents of one collection.
 
-use syn::{Data, DeriveInput};
+use syn::{Data, DeriveInput, LitStr};
 
 use crate::attr;
 use crate::input::{Content, Model, Shape, Storage, Tagging};
@@ -65,7 +65,8 @@ pub(super) fn model<'a>(
         versions: None,
         denies_unknown_fields: false,
         options: odm.schema.options,
-        tag: serde.tag.clone(),
+        scope: odm.schema.scope,
+        tag: serde.tag.as_ref().map(LitStr::value),
     }
 }
 

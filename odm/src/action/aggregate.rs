@@ -9,9 +9,11 @@ use super::setters::{runs, setters};
 use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
-use crate::collection::{Target, encode};
+use crate::collection::{Collection, Target, encode};
 use crate::cursor::{self, Cursor, Decode};
 use crate::error::Result;
+use crate::lifecycle::Joins;
+use crate::model::Model;
 
 /// Runs a pipeline: `.await` gives all results, [`stream`](Aggregate::stream) one after another. Round trips:
 /// one per batch.
@@ -37,6 +39,7 @@ impl Aggregate {
                 options: ReadOptions::default(),
             },
         );
+        draft.settings.joins = Some(Box::default());
         for stage in pipeline {
             let Some(stage) = draft.keep(encode::raw(stage)) else {
                 break;
@@ -57,7 +60,8 @@ impl<T> Aggregate<T> {
     }
 
     /// The same with these stages, behind those that are there.
-    pub(super) fn with_stages(mut self, stages: Result<Vec<RawDocumentBuf>>) -> Self {
+    pub(super) fn with_stages(mut self, stages: Result<Vec<RawDocumentBuf>>, joins: Joins) -> Self {
+        self.draft.settings.joins.get_or_insert_default().extend(joins);
         let stages = self.draft.keep(stages);
         self.draft.operation.pipeline.extend(stages.into_iter().flatten());
         self
@@ -77,6 +81,40 @@ impl<T> Aggregate<T> {
             draft: self.draft,
             decode: |document| Ok(document.to_owned()),
         }
+    }
+
+    /// Says of which model a collection's documents are that stages in MongoDB's words read or write.
+    ///
+    /// On the database of a tenant such stages can name only the collection itself, and those that are said so: of these
+    /// the documents of the tenant alone are read and written. Elsewhere it says nothing.
+    ///
+    /// ```
+    /// # use odm::{Db, ErrorKind, Model, bson::doc};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Model)]
+    /// # struct Page { #[serde(rename = "_id")] id: i32 }
+    /// # #[derive(Serialize, Deserialize, Model)]
+    /// # struct Note { #[serde(rename = "_id")] id: i32, #[odm(tenant)] owner: Option<String> }
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let all = Db::open("memory:").await?;
+    /// let db = all.for_tenant("ann");
+    /// let (pages, notes) = (db.collection::<Page>(), db.collection_named::<Note>("notes_2"));
+    /// all.for_tenant("bob").collection_named::<Note>("notes_2").insert(Note { id: 1, owner: None }).await?;
+    /// pages.insert(Page { id: 1 }).await?;
+    ///
+    /// let lookup = doc! { "$lookup": { "from": "notes_2", "localField": "_id", "foreignField": "_id", "as": "notes" } };
+    /// let error = pages.aggregate_raw([lookup.clone()]).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Tenant);
+    /// let found = pages.aggregate_raw([lookup]).naming(&notes).await?;
+    /// assert_eq!(found, [doc! { "_id": 1, "notes": [] }]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn naming<M: Model>(mut self, collection: &Collection<M>) -> Self {
+        let joins = self.draft.settings.joins.get_or_insert_default();
+        joins.add_elsewhere::<M>(collection.target().namespace());
+        self
     }
 
     /// How many documents to fetch in one round trip, where the backend lets one choose.

@@ -41,6 +41,7 @@ impl Backup {
     }
 
     async fn run(self) -> Result<BackupReport> {
+        self.db.check_whole("backup")?;
         self.db.execute(self.operation.into()).await?.backup()
     }
 }

@@ -16,7 +16,7 @@ use crate::collection::encode::Asked;
 use crate::collection::{RawUpdate, Record, Target, encode};
 use crate::error::Result;
 use crate::model::Model;
-use crate::query::{BuiltUpdate, Filter, Update};
+use crate::query::{BuiltUpdate, Filter, Operand, Update};
 
 /// Inserts, updates, replaces and deletes in one batch. One round trip for the embedded engine; for MongoDB
 /// one for each run of writes of the same kind, and for each 16 MB of updates or deletions and 47 MB of inserts of a
@@ -129,6 +129,17 @@ impl<D: Record> BulkWrite<D> {
         self
     }
 
+    /// Replaces the document with the same `_id`; changes nothing when there is none.
+    pub fn replace(self, document: impl Borrow<D>) -> Self {
+        let (filter, update) = encode::in_its_place(document.borrow());
+        self.update(filter, update, How::One)
+    }
+
+    /// Deletes the document with this `_id`.
+    pub fn delete(self, id: impl Operand<D::Key>) -> Self {
+        self.deletion(id.with_operand(encode::by_key::<D>), false)
+    }
+
     fn update(mut self, filter: Result<impl Into<Asked>>, update: Result<BuiltUpdate>, how: How) -> Self {
         let asked: Option<Asked> = self.draft.keep(filter.map(Into::into));
         let update = self.draft.keep(update);
@@ -153,7 +164,7 @@ impl<D: Record> BulkWrite<D> {
         self
     }
 
-    fn delete(mut self, filter: Result<RawDocumentBuf>, multi: bool) -> Self {
+    fn deletion(mut self, filter: Result<RawDocumentBuf>, multi: bool) -> Self {
         if let Some(filter) = self.draft.keep(filter) {
             let statement = DeleteStatement {
                 filter,
@@ -181,7 +192,7 @@ impl<D: Record> BulkWrite<D> {
                 upserted_ids: Vec::new(),
             });
         };
-        if !result.errors.is_empty() {
+        if !result.errors.is_empty() || result.concern.is_some() {
             let ids = self
                 .ids
                 .iter()
@@ -265,22 +276,18 @@ impl<M: Model> BulkWrite<M> {
 
     /// Replaces the document with the same `_id`, or inserts it.
     pub fn save(self, document: impl Borrow<M>) -> Self {
-        let document = document.borrow();
-        self.update(
-            encode::by_key::<M>(document.key()),
-            encode::replacement(document),
-            How::Upsert,
-        )
+        let (filter, update) = encode::in_its_place(document.borrow());
+        self.update(filter, update, How::Upsert)
     }
 
     /// Deletes the first document that matches.
     pub fn delete_one(self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Self {
-        self.delete(encode::filter(filter), false)
+        self.deletion(encode::filter(filter), false)
     }
 
     /// Deletes every document that matches.
     pub fn delete_many(self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Self {
-        self.delete(encode::filter(filter), true)
+        self.deletion(encode::filter(filter), true)
     }
 }
 
@@ -315,12 +322,12 @@ impl BulkWrite<Document> {
 
     /// Deletes the first document that matches.
     pub fn delete_one(self, filter: impl Into<Raw>) -> Self {
-        self.delete(encode::raw(filter), false)
+        self.deletion(encode::raw(filter), false)
     }
 
     /// Deletes every document that matches.
     pub fn delete_many(self, filter: impl Into<Raw>) -> Self {
-        self.delete(encode::raw(filter), true)
+        self.deletion(encode::raw(filter), true)
     }
 }
 
@@ -336,7 +343,7 @@ async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, Write
     let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
     let answer = target.write(operation, settings).await?;
-    Ok(Some((target, answer.write()?)))
+    Ok(Some((target, answer.outcome()?)))
 }
 
 impl<D: Record> fmt::Debug for BulkWrite<D> {

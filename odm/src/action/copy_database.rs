@@ -10,7 +10,6 @@ mod writer;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use bson::{Bson, doc};
 
@@ -18,6 +17,7 @@ use self::inventory::is_expiring;
 use self::plan::{Planned, Step};
 pub use self::report::{CopiedCollection, CopyReport};
 use self::writer::Writer;
+use super::raw_documents::Documents;
 use super::setters::runs;
 use crate::backend::{self, CreateIndexes, IndexSpec, ReadOptions};
 use crate::codec::encode_untyped;
@@ -137,7 +137,11 @@ impl CopyDatabase {
 
     async fn run(self) -> Result<CopyReport> {
         self.check_handles()?;
-        let snapshot = self.source.backend().snapshot().await?;
+        let source = self.source.backend();
+        let snapshot = match source.capabilities().lasting_snapshots {
+            true => source.snapshot(self.source.name()).await?,
+            false => None,
+        };
         let is_snapshot = snapshot.is_some();
         let source = match snapshot {
             Some(backend) => Db::of(
@@ -145,16 +149,18 @@ impl CopyDatabase {
                     backend,
                     guard: None,
                     clock: None,
+                    tenancy: self.source.executor().tenancy.clone(),
                 },
                 self.source.name(),
             ),
-            None => self.source.clone(),
+            None => self.source.newest(),
         };
-        let plan = plan::make(&source, &self.target, &self.choice, self.existing).await?;
-        trial::run(&self.target, &plan).await?;
+        let target = self.target.newest();
+        let plan = plan::make(&source, &target, &self.choice, self.existing).await?;
+        trial::run(&target, &plan).await?;
         let mut copy = Copy {
             source,
-            target: self.target,
+            target,
             verify: self.verify,
             batch: self.batch,
             observer: self.observer,
@@ -169,12 +175,14 @@ impl CopyDatabase {
 
     /// What the two handles say by themselves.
     fn check_handles(&self) -> Result<()> {
+        for db in [&self.source, &self.target] {
+            db.check_whole("copy")?;
+        }
         if self.source.in_transaction() || self.target.in_transaction() {
             let text = "a database is not copied inside a transaction";
             return Err(Error::new(ErrorKind::Unsupported, text).with_backend(self.target.backend_name()));
         }
-        let is_same = Arc::ptr_eq(self.source.backend(), self.target.backend());
-        if is_same && self.source.name() == self.target.name() {
+        if self.source.shares_connection(&self.target) && self.source.name() == self.target.name() {
             return Err(plan::same(&self.target, None));
         }
         Ok(())
@@ -291,9 +299,9 @@ impl Copy {
         let mut writer = Writer::new(&target, planned.source.has_validator(), batch);
         match planned.source.time_field() {
             None => {
-                let mut from = documents::Documents::find(&source, batch).await?;
+                let mut from = Documents::find(&source, batch).await?;
                 if is_resumed {
-                    let to = documents::Documents::find(&target, batch).await?;
+                    let to = Documents::find(&target, batch).await?;
                     let present = documents::agreeing(&mut from, to, &target).await?;
                     self.tell(at, |done| done.documents_skipped = present);
                 }
@@ -314,7 +322,7 @@ impl Copy {
                 self.tell(at, |done| done.documents_skipped = present);
             }
             Some(_) => {
-                let mut from = documents::Documents::find(&source, batch).await?;
+                let mut from = Documents::find(&source, batch).await?;
                 while from.advance().await? {
                     let written = writer.push_measurement(from.current()?).await?;
                     self.wrote(at, written);
@@ -345,8 +353,8 @@ impl Copy {
         }
         match planned.source.time_field() {
             None => {
-                let mut from = documents::Documents::find(&source, self.batch).await?;
-                let to = documents::Documents::find(&target, self.batch).await?;
+                let mut from = Documents::find(&source, self.batch).await?;
+                let to = Documents::find(&target, self.batch).await?;
                 documents::agreeing(&mut from, to, &target).await?;
                 if from.advance().await? {
                     return Err(documents::differing(&target, Some(from.current()?)));

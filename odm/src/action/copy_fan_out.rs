@@ -63,7 +63,7 @@ impl FanOut {
         let filter = self.filter.map_err(|error| target.explain(error, "find"))?;
         let mut find = Operation::Find(find_sources(target, filter));
         if let Some(plan) = target.plan() {
-            narrow(plan, &mut find, Scope::Living)?;
+            narrow(plan, &mut find, Scope::default())?;
         }
         let Operation::Find(find) = find else {
             return Ok(Vec::new());

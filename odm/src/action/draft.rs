@@ -143,6 +143,10 @@ impl<O: Into<Operation>> Draft<O> {
             (None, Some(plan)) => narrow(plan, &mut operation, self.settings.scope).err(),
             (failure, _) => failure,
         };
+        let failure = match (failure, &self.settings.joins) {
+            (None, Some(joins)) => joins.confine(&self.target, &mut operation).err(),
+            (failure, _) => failure,
+        };
         match failure {
             Some(error) => Err(self.target.explain(error, operation.name())),
             None => Ok((self.target, operation)),

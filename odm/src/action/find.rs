@@ -10,7 +10,7 @@ use super::write_back::WriteBack;
 use super::{Draft, Explain, FindOne, Join, Load};
 use crate::backend::{self, Operation, Tail};
 use crate::codec::{self, Raw};
-use crate::collection::{Record, Target, encode, read_rest};
+use crate::collection::{Record, Target, encode, projected};
 use crate::cursor::{self, Cursor, Decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::{Tracked, Versions};
@@ -93,10 +93,7 @@ impl<D, P> Find<D, P> {
     where
         D: Record,
     {
-        let mut found: Find<D, Q> = self.decoded(match names::<Q>() {
-            Some(_) => codec::decode_document::<Q>,
-            None => read_rest::<D, Q>,
-        });
+        let mut found: Find<D, Q> = self.decoded(projected::<D, Q>());
         found.draft.operation.projection = found.draft.keep(projection::<Q>()).flatten();
         found
     }

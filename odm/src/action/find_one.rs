@@ -95,6 +95,13 @@ impl<D, P> FindOne<D, P> {
         }
     }
 
+    /// Also documents that the model's `#[odm(scope = ..)]` leaves out. Says nothing where the model has none.
+    pub fn unscoped(self) -> Self {
+        FindOne {
+            find: self.find.unscoped(),
+        }
+    }
+
     /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
     pub fn only_deleted(self) -> Self {
         FindOne {

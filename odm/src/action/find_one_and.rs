@@ -13,12 +13,11 @@ use super::{Draft, Explain, upserted_array, upserted_id};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
 use crate::collection::encode::Asked;
-use crate::collection::{Record, Target, encode, read_rest};
+use crate::collection::{Record, Target, encode, projected};
 use crate::cursor::Decode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::{BuiltUpdate, Sort};
-use crate::schema::names;
 
 /// Changes, replaces or deletes one document and gives it, as one atomic step: `.await` gives the document, or
 /// `None` when none matched. One round trip.
@@ -120,10 +119,7 @@ impl<D, P> FindOneAnd<D, P> {
     where
         D: Record,
     {
-        let mut action: FindOneAnd<D, Q> = self.decoded(match names::<Q>() {
-            Some(_) => codec::decode_document::<Q>,
-            None => read_rest::<D, Q>,
-        });
+        let mut action: FindOneAnd<D, Q> = self.decoded(projected::<D, Q>());
         action.draft.operation.projection = action.draft.keep(projection::<Q>()).flatten();
         action
     }

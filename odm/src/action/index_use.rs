@@ -14,9 +14,10 @@ use crate::schema::suggested_index;
 
 /// Asks how the indexes that the model declares would serve a find: `.await` gives an [`IndexUse`].
 ///
-/// Nothing of the database is asked or changed: the query is planned by an empty embedded engine in memory, with the
-/// declared indexes. Meant for tests: needs the cargo feature `native`. MongoDB may plan differently, but has the same
-/// indexes to choose from.
+/// Nothing of the database is changed, and nothing asked but what conditions on related documents need: the query is
+/// planned by an empty embedded engine in memory, with the declared indexes. A tenant's is planned as it is sent, with
+/// the condition on the tenant. Meant for tests: needs the cargo feature `native`. MongoDB may plan differently, but has
+/// the same indexes to choose from.
 #[must_use = "an action does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct IndexUseCheck<M> {
@@ -78,7 +79,8 @@ impl<M: Model, P> Find<M, P> {
     /// # }
     /// ```
     ///
-    /// Errors of `.await`: `Unindexed`, naming an index that would help; `Unsupported` without the cargo feature
+    /// Errors of `.await`: `Unindexed`, naming an index that would help; `Tenant` for documents of tenants where the
+    /// database is bound to none; `Unsupported` without the cargo feature
     /// `native`, and for what the embedded engine cannot plan.
     pub fn must_use_index(self) -> IndexUseCheck<M> {
         IndexUseCheck {
@@ -90,11 +92,16 @@ impl<M: Model, P> Find<M, P> {
 
 impl<M: Model> IndexUseCheck<M> {
     async fn run(self) -> Result<IndexUse> {
-        let (target, operation) = self.draft.asked().await?;
+        let (target, mut operation) = self.draft.asked().await?;
+        // What a tenant's handle asks, it asks of the tenant's documents.
+        let explain = |error| target.explain(error, "find");
+        if let Some(confinement) = target.confinement().map_err(explain)? {
+            confinement.confine(&mut operation).map_err(explain)?;
+        }
         let Operation::Find(mut find) = operation else {
             return Err(Error::new(ErrorKind::InvalidArgument, "only finds are checked"));
         };
-        let db = Db::open("memory:").await?;
+        let db = Db::open("memory:").await?.across_tenants();
         let empty: Collection<M> = db.collection();
         empty.create_indexes().await?;
         find.namespace = empty.target().namespace().clone();

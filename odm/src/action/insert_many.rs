@@ -12,6 +12,7 @@ use super::setters::runs;
 use crate::backend::{self, Operation, WriteResult};
 use crate::codec;
 use crate::collection::{Record, Target};
+use crate::db::upserted;
 use crate::error::{Error, PartialWrite, Result, WriteError};
 use crate::lifecycle::{Ready, copied};
 
@@ -105,14 +106,19 @@ impl<D: Record> InsertMany<D> {
     pub async fn prepared(self) -> Result<Vec<RawDocumentBuf>> {
         let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
-        match (target.plan(), operation) {
+        let made = match (target.plan(), operation) {
             (None, Operation::Insert(insert)) => Ok(insert.documents),
-            (Some(plan), operation) => match Ready::make(plan, &target, operation, &settings).await {
-                Ok(ready) => Ok(ready.into_documents()),
-                Err(error) => Err(target.explain(error, "insert")),
-            },
+            (Some(plan), operation) => {
+                let ready = Ready::make(plan, &target, operation, &settings).await;
+                ready.map(Ready::into_documents)
+            }
             (None, _) => Ok(Vec::new()),
-        }
+        };
+        let owned = made.and_then(|documents| match target.confinement()? {
+            Some(confinement) => documents.into_iter().map(|own| confinement.owned(own)).collect(),
+            None => Ok(documents),
+        });
+        owned.map_err(|error| target.explain(error, "insert"))
     }
 
     async fn run(self) -> Result<InsertManyResult<D::Key>> {
@@ -129,9 +135,14 @@ impl<D: Record> InsertMany<D> {
         }
         match failed {
             None => Ok(InsertManyResult { ids: self.ids }),
-            Some((target, failed)) if self.ignores_duplicates && is_of_duplicates(&target, &failed) => {
-                let taken: HashSet<usize> = failed.errors.iter().map(|(index, _)| *index).collect();
+            Some((target, mut failed)) if self.ignores_duplicates && is_of_duplicates(&target, &failed) => {
+                let taken: HashSet<usize> = failed.errors.drain(..).map(|(index, _)| index).collect();
                 let ids = self.ids.into_iter().enumerate();
+                if failed.concern.is_some() {
+                    let ids = ids.filter(|(index, _)| !taken.contains(index));
+                    let ids = ids.filter_map(|(index, id)| Some((index, key_to_bson::<D>(&id)?)));
+                    return Err(partial(&target, "insert", ordered, failed, ids.collect()));
+                }
                 let stored = ids.filter(|(index, _)| !taken.contains(index));
                 Ok(InsertManyResult {
                     ids: stored.map(|(_, id)| id).collect(),
@@ -150,7 +161,7 @@ impl<D: Record> InsertMany<D> {
 
 runs!([D: Record] InsertMany<D> => InsertManyResult<D::Key>);
 
-/// Sends the documents; gives the result when some failed.
+/// Sends the documents; gives the result when some failed, or their write concern was not met.
 async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteResult)>> {
     if draft.is_sound() && draft.operation.documents.is_empty() {
         draft.target.executor().check_running()?;
@@ -159,12 +170,9 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
     let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
     let answer = target.write(operation, settings).await?;
-    let result = answer.write()?;
-    Ok(if result.errors.is_empty() {
-        None
-    } else {
-        Some((target, result))
-    })
+    let result = answer.outcome()?;
+    let is_well = result.errors.is_empty() && result.concern.is_none();
+    Ok((!is_well).then_some((target, result)))
 }
 
 /// Whether an insert of the model's documents may be a transaction of its own.
@@ -189,6 +197,8 @@ async fn insert_each(mut draft: Draft<backend::Insert>) -> Result<Option<(Target
         match insert(one).await {
             Ok(None) => whole.summary.inserted += 1,
             Ok(Some((_, failed))) => {
+                whole.summary.inserted += failed.summary.inserted;
+                whole.concern = whole.concern.or(failed.concern);
                 let error = failed.errors.into_iter().next();
                 whole.errors.extend(error.map(|(_, error)| (index, error)));
             }
@@ -198,7 +208,8 @@ async fn insert_each(mut draft: Draft<backend::Insert>) -> Result<Option<(Target
             }
         }
     }
-    Ok((!whole.errors.is_empty()).then_some((target, whole)))
+    let is_well = whole.errors.is_empty() && whole.concern.is_none();
+    Ok((!is_well).then_some((target, whole)))
 }
 
 /// Whether nothing failed but for taken keys, and nothing else comes of that.
@@ -222,6 +233,7 @@ pub(super) fn partial(
     result: WriteResult,
     inserts: Vec<(usize, Bson)>,
 ) -> Error {
+    let upserted = upserted(&result);
     let mut errors = result.errors;
     errors.sort_by_key(|(index, _)| *index);
     let stop = errors.first().map_or(usize::MAX, |(index, _)| *index);
@@ -240,10 +252,6 @@ pub(super) fn partial(
     };
     let (inserted, failed): (Vec<_>, Vec<_>) = inserts.into_iter().partition(|(index, _)| stored(*index));
     let mut failed = failed.into_iter().peekable();
-    let upserted = result.upserted.into_iter();
-    let upserted = upserted
-        .filter_map(|(index, id)| Some((index, Bson::try_from(id).ok()?)))
-        .collect();
     let errors = errors.into_iter();
     let errors = errors.map(|(index, error)| {
         target.executor().notice(&error);
@@ -259,6 +267,7 @@ pub(super) fn partial(
         inserted,
         upserted,
         errors: errors.collect(),
+        concern: result.concern.map(|error| target.explain(error, operation)),
     })
 }
 

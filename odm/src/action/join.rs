@@ -52,9 +52,8 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
         let mut cursor = target.execute(operation).await?.cursor()?;
         let mut rows = Vec::new();
         while let Some(batch) = cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
-            for index in 0..batch.len() {
-                let Some(document) = batch.get(index) else { break };
-                let row = row::<M, P, L>(&self.relations, decode, &joining, &plan, &target, document);
+            for document in cursor::documents(&target, "aggregate", &*batch) {
+                let row = row::<M, P, L>(&self.relations, decode, &joining, &plan, &target, document?);
                 rows.push(row.map_err(|error| target.explain(error, "aggregate"))?);
             }
         }

@@ -48,11 +48,8 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
     }
 
     pub(super) async fn run(self) -> Result<Vec<L::Row<P>>> {
-        let (source, mut cursor) = self.open().await?;
-        let mut batches = Vec::new();
-        while let Some(batch) = cursor::next_batch(&source.target, "find", &mut *cursor).await? {
-            batches.push(batch);
-        }
+        let (source, cursor) = self.open().await?;
+        let batches = cursor::batches(&source.target, "find", cursor).await?;
         source.rows(batches).await
     }
 
@@ -128,10 +125,10 @@ impl<P: Send + 'static, L> Source<P, L> {
     where
         L: Loads<M>,
     {
-        let documents: Vec<&RawDocument> = batches
+        let documents = batches
             .iter()
-            .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)))
-            .collect();
+            .flat_map(|batch| cursor::documents(&self.target, "find", &**batch));
+        let documents: Vec<&RawDocument> = documents.collect::<Result<_>>()?;
         let (shelf, upgraded) = self.fetch(&documents).await?;
         let rows = documents
             .iter()

@@ -14,16 +14,19 @@ use crate::backend::{
 use crate::collection::{Record, Target};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{self, Copied, PENDING, Scope, Unchanged, Versions, with_field, with_id};
+use crate::lifecycle::{
+    self, Copied, DerivedFields, PENDING, Scope, Unchanged, Versions, with_field, with_id,
+};
 use crate::model::Model;
 
 /// Brings all documents of older schema versions into the present one, a batch at a time.
 ///
 /// Each document is replaced only if it is still what was read; one that somebody changed in between is read again in
 /// the next round. What is done is done: after an error or a crash, run it again, and it goes on where it was. Readers
-/// and writers need not stop. Softly deleted documents are migrated too. A document whose migration fails is reported
-/// and left as it is. On MongoDB so is one that is too large, of about 8 MB: what was read and what replaces it are one
-/// statement, which holds 16 MB.
+/// and writers need not stop. All is read from the primary, whatever the URL prefers. Softly deleted documents are migrated
+/// too. A document whose migration fails, or whose [derived fields](crate::Derived) cannot be made, is reported and left as
+/// it is. On MongoDB so is one that is too large, of about 8 MB: what was read and what replaces it are one statement, which
+/// holds 16 MB.
 ///
 /// Copies that other models hold of what a migration changes follow, right after each batch. The documents' own versions
 /// stay: nobody changed what they mean.
@@ -70,7 +73,7 @@ impl<M: Model> Migrate<M> {
         let mut draft = Draft::with_filter(target, filter, |filter| {
             backend::Find::new(target.namespace().clone(), filter)
         });
-        draft.settings.scope = Scope::All;
+        draft.settings.scope = Scope::ALL;
         Migrate {
             draft,
             versions,
@@ -102,9 +105,15 @@ impl<M: Model> Migrate<M> {
     async fn run(mut self) -> Result<Migrated> {
         self.draft.operation.batch_size = Some(self.batch);
         let (target, operation) = self.draft.ready()?;
+        // Other members may lack documents, or show what is migrated already.
+        let target = target.within(target.db().newest().executor());
         let Some(versions) = self.versions else {
             return Ok(Migrated::default());
         };
+        if let Some(derived) = derived(&target) {
+            // What no document could have is no fault of one.
+            derived.check().map_err(|error| target.explain(error, "find"))?;
+        }
         let mut done = Migrated::default();
         loop {
             let raced = done.raced;
@@ -112,15 +121,16 @@ impl<M: Model> Migrate<M> {
             let mut cursor = target.execute(operation.clone()).await?.cursor()?;
             while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
                 let mut replacements = Replacements::default();
-                for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
+                for stored in cursor::documents(&target, "find", &*batch) {
+                    let stored = stored?;
                     let upgraded = match versions.upgraded(stored) {
                         Ok(Some(upgraded)) => (self.decode)(&upgraded).map(|_| upgraded),
                         Ok(None) => continue,
                         Err(error) => Err(error),
                     };
-                    match upgraded {
-                        Ok(upgraded) => replacements.push(&target, stored, upgraded)?,
-                        Err(error) => failed.push(failure(&target, with_id(error, stored))),
+                    let pushed = upgraded.and_then(|upgraded| replacements.push(&target, stored, upgraded));
+                    if let Err(error) = pushed {
+                        failed.push(failure(&target, with_id(error, stored)));
                     }
                 }
                 let asked = replacements.statements.len() as u64;
@@ -186,16 +196,16 @@ impl Replacements {
         stored: &RawDocument,
         mut upgraded: RawDocumentBuf,
     ) -> Result<()> {
-        if let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) {
+        if let Some(derived) = derived(target) {
             upgraded = derived.renewed(upgraded, target.executor().now())?;
         }
         if copied(target).is_some_and(|copied| copied.differs(stored, &upgraded)) {
             let token = *self.token.get_or_insert_with(ObjectId::new);
             upgraded = with_field(&upgraded, PENDING, RawBson::ObjectId(token))?;
         }
+        let unchanged = Unchanged::new(stored)?;
         let id = upgraded.get("_id").ok().flatten();
         self.ids.push(id.map_or(RawBson::Null, RawBson::from));
-        let unchanged = Unchanged::new(stored)?;
         self.statements.push(WriteStatement::Update(UpdateStatement {
             filter: unchanged.filter,
             modification: Modification::Replacement(upgraded).with_any_names(),
@@ -234,6 +244,11 @@ impl Replacements {
     }
 }
 
+/// What is made of other fields of the documents.
+fn derived(target: &Target) -> Option<&'static DerivedFields> {
+    target.plan().and_then(|plan| plan.derived.as_ref())
+}
+
 /// The copies that follow the documents.
 fn copied(target: &Target) -> Option<&'static Copied> {
     target.plan().and_then(|plan| lifecycle::copied(plan, target))
@@ -247,7 +262,8 @@ pub(crate) async fn migrate_one(
 ) -> Result<bool> {
     let mut failed = Vec::new();
     let mut replacements = Replacements::default();
-    replacements.push(target, stored, upgraded)?;
+    let pushed = replacements.push(target, stored, upgraded);
+    pushed.map_err(|error| target.explain(with_id(error, stored), "update"))?;
     let matched = replacements.write(target, &mut failed).await?;
     match failed.pop() {
         Some((_, error)) => Err(error),

@@ -117,11 +117,8 @@ impl<D, P> FindNumberedPage<D, P> {
         draft.operation.limit = size.into();
         draft.operation.batch_size = draft.operation.batch_size.or(Some(size));
         let (target, operation) = draft.ready()?;
-        let mut cursor = target.execute(operation).await?.cursor()?;
-        let mut batches = Vec::new();
-        while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-            batches.push(batch);
-        }
+        let cursor = target.execute(operation).await?.cursor()?;
+        let batches = cursor::batches(&target, "find", cursor).await?;
         Ok((target, page, batches))
     }
 }

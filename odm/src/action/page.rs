@@ -151,11 +151,8 @@ impl<D, P> FindPage<D, P> {
         let (target, operation) = draft.ready()?;
         // Without a walk the draft has failed.
         let mut walk = walk.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "the page has no order"))?;
-        let mut cursor = target.execute(operation).await?.cursor()?;
-        let mut batches = Vec::new();
-        while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-            batches.push(batch);
-        }
+        let cursor = target.execute(operation).await?.cursor()?;
+        let mut batches = cursor::batches(&target, "find", cursor).await?;
         let spreads = documents(&batches).any(|document| walk.order.keyset.spreads(document));
         if spreads && walk.order.collation.is_none() && walk.depends_on_collation(&batches) {
             walk.is_collated = is_collated(&target).await?;
@@ -169,7 +166,7 @@ impl<D, P> FindPage<D, P> {
     }
 }
 
-/// The documents of batches.
+/// The documents of batches that are read through.
 pub(super) fn documents(batches: &[Box<dyn Batch>]) -> impl Iterator<Item = &RawDocument> {
     batches
         .iter()
@@ -286,8 +283,8 @@ impl<P> Walk<P> {
         let mut nearest: Vec<(Place, RawDocumentBuf)> = Vec::new();
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
             let mut edge = None;
-            for index in 0..batch.len() {
-                let Some(document) = batch.get(index) else { break };
+            for document in cursor::documents(&target, "find", &*batch) {
+                let document = document?;
                 nearest.push((self.place(document)?, document.to_owned()));
                 edge = Some(document);
             }

@@ -17,6 +17,10 @@ use crate::lifecycle::{After, Ready, Settings};
 /// [`Collection::ask_references`](crate::Collection::ask_references) and
 /// [`release_references`](crate::Collection::release_references).
 ///
+/// They are those of a batch, also where there is only one: the save of a document whose version says that it was stored
+/// before is an error of the database where the document is gone, and upserts of which only a question first could tell
+/// whether they insert are refused.
+///
 /// ```
 /// use odm::backend::{Modification, WriteStatement};
 /// use odm::{Db, Id, Model};
@@ -66,6 +70,12 @@ impl PreparedWrites {
                 (statements, Some(after))
             }
         };
+        let mut statements = statements;
+        let confined = target.confinement().and_then(|confinement| match confinement {
+            Some(confinement) => statements.iter_mut().try_for_each(|own| confinement.write(own)),
+            None => Ok(()),
+        });
+        confined.map_err(|error| target.explain(error, name))?;
         Ok(PreparedWrites {
             target,
             statements,

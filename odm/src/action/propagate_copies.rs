@@ -75,6 +75,10 @@ impl PropagateCopies {
             return Err(target.explain(error, "find"));
         }
         let places = self.model.copied();
+        for place in &places {
+            let reach = target.check_reach(place.model);
+            reach.map_err(|error| target.explain(error, "find"))?;
+        }
         let mut report = PropagationReport::default();
         let mut last = None;
         loop {

@@ -60,7 +60,7 @@ impl Rederive {
             tail: None,
             options: ReadOptions::default(),
         });
-        draft.settings.scope = Scope::All;
+        draft.settings.scope = Scope::ALL;
         Rederive {
             draft,
             batch: 500,
@@ -93,10 +93,13 @@ impl Rederive {
         let copied = lifecycle::copied(plan, &target).filter(|copied| copied.has_derived());
         let mut cursor = target.execute(operation).await?.cursor()?;
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-            let documents = (0..batch.len()).filter_map(|index| batch.get(index));
-            let all: Vec<RawBson> = documents
-                .filter_map(|document| document.get("_id").ok().flatten().map(RawBson::from))
-                .collect();
+            let mut all = Vec::with_capacity(batch.len());
+            for document in cursor::documents(&target, "find", &*batch) {
+                let id = document?
+                    .get("_id")
+                    .map_err(|error| cursor::unreadable().with_source(error))?;
+                all.extend(id.map(RawBson::from));
+            }
             for some in all.chunks(self.batch as usize) {
                 let mut ids = RawArrayBuf::new();
                 for id in some {

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::setters::Hint;
 use super::{Aggregate, Explain};
 use crate::codec::Raw;
+use crate::collection::Collection;
 use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::model::Model;
@@ -68,6 +69,12 @@ impl<T> Pipeline<T, PipelineSource> {
         self.refined(|aggregate| aggregate.variables(variables))
     }
 
+    /// Says of which model a collection's documents are that stages in MongoDB's words name: as
+    /// [`Aggregate::naming`](super::Aggregate::naming).
+    pub fn naming<M: Model>(self, collection: &Collection<M>) -> Self {
+        self.refined(|aggregate| aggregate.naming(collection))
+    }
+
     /// Softly deleted documents too. Says nothing where the model has no `#[odm(soft_delete)]`.
     pub fn with_deleted(self) -> Self {
         self.refined(Aggregate::with_deleted)
@@ -76,6 +83,11 @@ impl<T> Pipeline<T, PipelineSource> {
     /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
     pub fn only_deleted(self) -> Self {
         self.refined(Aggregate::only_deleted)
+    }
+
+    /// Also documents that the model's `#[odm(scope = ..)]` leaves out. Says nothing where the model has none.
+    pub fn unscoped(self) -> Self {
+        self.refined(Aggregate::unscoped)
     }
 
     /// How the pipeline would be executed.
@@ -98,8 +110,8 @@ impl<T> Pipeline<T, PipelineSource> {
     }
 
     pub(super) fn aggregate(self) -> Aggregate<Document> {
-        let (stages, source) = self.into_parts();
-        source.aggregate.with_stages(stages)
+        let (stages, joins, source) = self.into_parts();
+        source.aggregate.with_stages(stages, joins)
     }
 }
 

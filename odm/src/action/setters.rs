@@ -66,13 +66,19 @@ macro_rules! setters {
     (@ scope) => {
         /// Softly deleted documents too. Says nothing where the model has no `#[odm(soft_delete)]`.
         pub fn with_deleted(mut self) -> Self {
-            self.draft.settings.scope = crate::lifecycle::Scope::All;
+            self.draft.settings.scope.life = crate::lifecycle::Life::All;
             self
         }
 
         /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
         pub fn only_deleted(mut self) -> Self {
-            self.draft.settings.scope = crate::lifecycle::Scope::Deleted;
+            self.draft.settings.scope.life = crate::lifecycle::Life::Deleted;
+            self
+        }
+
+        /// Also documents that the model's `#[odm(scope = ..)]` leaves out. Says nothing where the model has none.
+        pub fn unscoped(mut self) -> Self {
+            self.draft.settings.scope.is_lifted = true;
             self
         }
     };

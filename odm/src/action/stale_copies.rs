@@ -6,7 +6,7 @@ use super::setters::runs;
 use super::verify_relations::RepairReport;
 use crate::backend::{BatchCursor, Operation, UpdateStatement};
 use crate::collection::Target;
-use crate::cursor::next_batch;
+use crate::cursor::{documents, next_batch};
 use crate::error::Result;
 use crate::lifecycle::{Scope, narrow, write_copies};
 use crate::relation::{DeclaredCopy, FoundCopy, StaleCopy, find_sources};
@@ -80,6 +80,11 @@ impl StaleCopies {
         }
         let filter = self.filter.map_err(|error| target.explain(error, "find"))?;
         let places = self.model.copies();
+        for place in places {
+            // What another tenant has would be taken for gone.
+            let reach = target.check_reach(place.copy.source);
+            reach.map_err(|error| target.explain(error, "find"))?;
+        }
         let mut reading = Reading {
             target,
             places,
@@ -94,7 +99,7 @@ impl StaleCopies {
         find.sort = Some(rawdoc! { "_id": 1 });
         let mut find = Operation::Find(find);
         if let Some(plan) = target.plan() {
-            narrow(plan, &mut find, Scope::Living)?;
+            narrow(plan, &mut find, Scope::LIVING)?;
         }
         reading.cursor = Some(target.execute(find).await?.cursor()?);
         Ok(reading)
@@ -118,7 +123,7 @@ impl Reading {
         let Some(batch) = next_batch(&self.target, "find", &mut **cursor).await? else {
             return Ok(None);
         };
-        let documents: Vec<&RawDocument> = (0..batch.len()).map_while(|index| batch.get(index)).collect();
+        let documents: Vec<&RawDocument> = documents(&self.target, "find", &*batch).collect::<Result<_>>()?;
         let mut all = Vec::new();
         for place in self.places {
             all.extend(place.stale(&self.target, &documents).await?);

@@ -170,7 +170,11 @@ impl<T> Watch<T> {
         let operation = &self.draft.operation;
         let start = operation.resume_after.as_ref().or(operation.start_after.as_ref());
         let start = start.and_then(|token| ResumeToken::read(token).ok());
+        let is_of_collection = matches!(operation.scope, WatchScope::Collection(_));
         let (target, operation) = self.draft.ready()?;
+        if !is_of_collection {
+            target.db().check_whole("watch")?;
+        }
         let cursor = target.execute(operation).await?.cursor()?;
         Ok(ChangeStream::new(target, cursor, self.decode, start))
     }

@@ -18,7 +18,11 @@ use crate::model::Model;
 /// if it is still what was read.
 ///
 /// Cost: one write more where outdated documents were found. A write that fails, or comes too late, changes nothing
-/// in what is given. Copies of what the new shape changes follow.
+/// in what is given: it is no error, and the documents stay as they are, until they are written or migrated. So do those
+/// whose [derived fields](crate::Derived) cannot be made, which [`migrate`](crate::Collection::migrate) names. Copies of
+/// what the new shape changes follow.
+///
+/// In a transaction nothing is written back: a write that fails would end it.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct WriteBack<M> {
     draft: Draft<backend::Find>,
@@ -37,21 +41,27 @@ impl<M: Model> WriteBack<M> {
         let (target, operation) = self.draft.asked().await?;
         let mut cursor = target.execute(operation).await?.cursor()?;
         let (mut all, mut replacements) = (Vec::new(), Replacements::default());
+        let writes = target.db().guard().is_none();
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-            for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
+            for stored in cursor::documents(&target, "find", &*batch) {
+                let stored = stored?;
                 let explain = |error| target.explain(error, "find");
                 if let Some(versions) = M::LIFECYCLE.versions
                     && let Some(upgraded) = versions.upgraded(stored).map_err(explain)?
                 {
                     all.push((self.decode)(&upgraded).map_err(explain)?);
-                    replacements.push(&target, stored, upgraded).map_err(explain)?;
+                    if writes {
+                        // Of what cannot be derived the document stays as it is.
+                        let _ = replacements.push(&target, stored, upgraded);
+                    }
                 } else {
                     all.push((self.decode)(stored).map_err(explain)?);
                 }
             }
         }
-        // A unique index may refuse the new shape; the document stays as it is, and was read all the same.
-        replacements.write(&target, &mut Vec::new()).await?;
+        // What was read is given, whatever becomes of this: a unique index may refuse the new shape of one, the user may not
+        // write, the server may be gone. Copies that are not made then are marked.
+        let _ = replacements.write(&target, &mut Vec::new()).await;
         Ok(all)
     }
 }

@@ -1,14 +1,14 @@
 //! Writing the results of typed pipelines into collections.
 
 use std::future::IntoFuture;
-use std::sync::Arc;
 
 use bson::Document;
 use futures_core::future::BoxFuture;
 
-use super::PipelineSource;
+use super::{Explain, PipelineSource};
 use crate::collection::{Collection, Target};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Joins;
 use crate::model::{Embedded, Model};
 use crate::query::Pipeline;
 use crate::query::pipeline::Merge;
@@ -105,9 +105,14 @@ impl<T> Pipeline<T, PipelineSource> {
     /// With what is wrong with where the results are to go.
     fn to<M: Model>(self, collection: &Collection<M>) -> (Self, Target) {
         let target = collection.target();
+        let mut joins = Joins::default();
+        joins.add_elsewhere::<M>(target.namespace());
         let pipeline = self.map_source(|source| {
             let check = check(source.aggregate.target(), target);
-            source.aggregate = source.aggregate.clone().with_stages(check.map(|()| Vec::new()));
+            source.aggregate = source
+                .aggregate
+                .clone()
+                .with_stages(check.map(|()| Vec::new()), joins);
         });
         (pipeline, target.clone())
     }
@@ -124,12 +129,35 @@ fn check(from: &Target, to: &Target) -> Result<()> {
     if let Some(failure) = to.failure() {
         return Err(failure);
     }
-    match Arc::ptr_eq(&from.executor().backend, &to.executor().backend) {
+    if let Some(tenant) = to.tenant()
+        && tenant.value(&to.executor().tenancy)? != tenant.value(&from.executor().tenancy)?
+    {
+        return Err(
+            tenant.problem("the results of a pipeline go into a collection of the same tenant's database")
+        );
+    }
+    let (from, to) = (from.db(), to.db());
+    let is_same = from.shares_connection(&to) && from.in_transaction() == to.in_transaction();
+    match is_same {
         true => Ok(()),
         false => Err(Error::new(
             ErrorKind::InvalidArgument,
             "the results of a pipeline go into a collection of the same connection, outside of transactions",
         )),
+    }
+}
+
+impl<T: Embedded, M: Model> Merge<T, M, PipelineSource> {
+    /// How the pipeline would be executed. Nothing is written.
+    pub fn explain(self) -> Explain {
+        self.into_pipeline().aggregate().explain()
+    }
+}
+
+impl Out {
+    /// How the pipeline would be executed. Nothing is written.
+    pub fn explain(self) -> Explain {
+        self.pipeline.aggregate().explain()
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Capabilities {
     pub maintenance: bool,
     /// The store gives the space of what was removed back to the file system.
     pub compaction: bool,
+    /// A snapshot can be read for as long as it is kept.
+    pub lasting_snapshots: bool,
 }
 
 impl Capabilities {
@@ -37,6 +39,7 @@ impl Capabilities {
             commands: false,
             maintenance: false,
             compaction: false,
+            lasting_snapshots: false,
         }
     }
 }

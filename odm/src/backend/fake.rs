@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::{
@@ -54,6 +54,14 @@ impl Fake {
         self.answer(Response::Cursor(Box::new(FakeCursor {
             batches: VecDeque::from(batches.map(Ok)),
         })))
+    }
+
+    /// A cursor of one batch, which has one more document, behind these, that cannot be read.
+    pub(crate) fn unreadable_behind(&self, batch: &[Document]) -> &Fake {
+        let batch = batch.iter().map(|d| RawDocumentBuf::try_from(d).unwrap());
+        self.answer(Response::Cursor(Box::new(DamagedCursor(Some(Damaged(
+            batch.collect(),
+        ))))))
     }
 
     /// A cursor of one batch and then an error.
@@ -152,6 +160,30 @@ impl BatchCursor for FakeCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         let batch = self.batches.pop_front().transpose();
         Box::pin(async move { Ok(batch?.map(|batch| Box::new(batch) as Box<dyn Batch>)) })
+    }
+}
+
+/// A batch whose last document cannot be read.
+#[derive(Debug)]
+struct Damaged(Vec<RawDocumentBuf>);
+
+impl Batch for Damaged {
+    fn len(&self) -> usize {
+        self.0.len() + 1
+    }
+
+    fn get(&self, index: usize) -> Option<&RawDocument> {
+        self.0.get(index).map(AsRef::as_ref)
+    }
+}
+
+#[derive(Debug)]
+struct DamagedCursor(Option<Damaged>);
+
+impl BatchCursor for DamagedCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        let batch = self.0.take();
+        Box::pin(async move { Ok(batch.map(|batch| Box::new(batch) as Box<dyn Batch>)) })
     }
 }
 

@@ -34,6 +34,16 @@ pub struct Namespace {
     pub collection: String,
 }
 
+impl Namespace {
+    /// Another collection of the database.
+    pub(crate) fn beside(&self, collection: &str) -> Namespace {
+        Namespace {
+            database: self.database.clone(),
+            collection: collection.to_owned(),
+        }
+    }
+}
+
 impl std::fmt::Display for Namespace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.database)?;
@@ -198,6 +208,24 @@ impl Operation {
             | Operation::RunCommand(_)
             | Operation::Repair(_) => true,
         }
+    }
+
+    /// Whether it is about documents, and not about collections, indexes or the whole database.
+    pub(crate) fn is_of_documents(&self) -> bool {
+        matches!(
+            self,
+            Operation::Insert(_)
+                | Operation::Find(_)
+                | Operation::Aggregate(_)
+                | Operation::Update(_)
+                | Operation::Delete(_)
+                | Operation::BulkWrite(_)
+                | Operation::FindAndModify(_)
+                | Operation::Count(_)
+                | Operation::Distinct(_)
+                | Operation::Explain(_)
+                | Operation::Watch(_)
+        )
     }
 
     /// Whether it may insert a document when none matches.

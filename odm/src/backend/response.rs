@@ -52,6 +52,9 @@ pub struct WriteResult {
     pub upserted: Vec<(usize, RawBson)>,
     /// The statements that failed, with their indexes. With `ordered`, at most one, and none after it ran.
     pub errors: Vec<(usize, Error)>,
+    /// That the writes which took effect did so on fewer members than their write concern wants. Kind
+    /// [`InDoubt`](crate::ErrorKind::InDoubt): a failover may take them back.
+    pub concern: Option<Error>,
 }
 
 /// Counts of a batch of writes.

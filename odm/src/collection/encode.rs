@@ -120,6 +120,16 @@ pub(crate) fn replacement_of(document: RawDocumentBuf) -> BuiltUpdate {
     BuiltUpdate::new(Modification::Replacement(document), Vec::new())
 }
 
+/// The filter for a document's `_id`, and the update that puts the document in its place.
+pub(crate) fn in_its_place<D: Record>(document: &D) -> (Result<RawDocumentBuf>, Result<BuiltUpdate>) {
+    let document = document.encode();
+    let filter = document
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|document| by_id_of(document));
+    (filter, document.map(replacement_of))
+}
+
 /// The filter for the `_id` that an encoded document has.
 pub(crate) fn by_id_of(document: &RawDocument) -> Result<RawDocumentBuf> {
     match document.get("_id") {

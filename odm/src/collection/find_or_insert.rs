@@ -14,7 +14,8 @@ impl<M: Model> Collection<M> {
     /// a transaction, somebody else's insertion at the same time is a conflict, after which that is run again.
     ///
     /// # Errors
-    /// Those of finding and inserting; `DuplicateKey` when another document than one that matches has a key of this one.
+    /// Those of finding and inserting; `DuplicateKey` when another document than one that matches has a key of this one, be
+    /// it one that is softly deleted or out of the model's scope, which no find sees.
     ///
     /// # Example
     /// ```
@@ -60,7 +61,7 @@ impl<M: Model> Collection<M> {
             }
             Err(error) => return Err(error),
         };
-        let stored = self.get(id).with_deleted().await?;
+        let stored = self.get(id).with_deleted().unscoped().await?;
         let gone = || {
             Error::new(
                 ErrorKind::NotFound,

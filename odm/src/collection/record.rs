@@ -10,7 +10,7 @@ use crate::codec;
 use crate::error::Result;
 use crate::lifecycle::Plan;
 use crate::model::Model;
-use crate::schema::{self, ModelDescriptor};
+use crate::schema::{self, ModelDescriptor, names};
 
 /// What a collection holds: the documents of a model, or untyped ones ([`Document`]).
 ///
@@ -201,6 +201,14 @@ pub(crate) fn read<M: Model>(document: &RawDocument) -> Result<M> {
         return read_rest::<M, M>(document);
     }
     codec::decode_document(document)
+}
+
+/// How documents are decoded as another type than their model: only one that does not name its fields may get others.
+pub(crate) fn projected<D: Record, Q: DeserializeOwned>() -> fn(&RawDocument) -> Result<Q> {
+    match names::<Q>() {
+        Some(_) => codec::decode_document::<Q>,
+        None => read_rest::<D, Q>,
+    }
 }
 
 /// Decodes a document of the model as a type that may take all fields that it does not name.

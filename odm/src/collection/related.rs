@@ -51,8 +51,8 @@ impl<M: Model> Collection<M> {
     /// More than a filter holds, 16 MiB, are cut down to those that are referred to, by one query for each 50,000. A
     /// condition that no document meets ends the asking. The keys of what refers are grouped by the backend, and read
     /// where the collection that refers has a declared collation or references in lists name their collection. References
-    /// in a map's values, and in lists that name their collection, are searched by an expression, which an index does not
-    /// help.
+    /// in a map's values are searched by an expression, which an index does not help. Of references in lists that name
+    /// their collection an index finds those with the keys, and an expression those of the collection among them.
     ///
     /// The keys are asked first, so that a document that changes in between counts by what it was: in a transaction all
     /// is of one state.

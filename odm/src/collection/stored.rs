@@ -104,6 +104,46 @@ impl<M: Model> Collection<M> {
         Update::new(self.target(), filter, Ok(encode::replacement_of(document)), false)
     }
 
+    /// The stored name of the field of `#[odm(tenant)]`, and the value that documents have in it which are shown here; none
+    /// where the model has no tenants, and where those of all are shown. No round trip.
+    ///
+    /// For programs that keep something of their own for each tenant.
+    ///
+    /// ```
+    /// # use odm::{Db, Model};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// struct Note {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     #[odm(tenant)]
+    ///     owner: String,
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let db = Db::open("memory:").await?;
+    /// assert_eq!(db.for_tenant("ann").collection::<Note>().tenant()?, Some(("owner", "ann".into())));
+    /// assert_eq!(db.across_tenants().collection::<Note>().tenant()?, None);
+    /// assert!(db.collection::<Note>().tenant().unwrap_err().is_tenant());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Tenant` where the database is bound to no tenant, or to one of another type than the field's; `Encode`.
+    pub fn tenant(&self) -> Result<Option<(&'static str, Bson)>> {
+        let target = self.target();
+        let value = target.confinement().and_then(|confinement| {
+            let Some(confinement) = confinement else {
+                return Ok(None);
+            };
+            let value = codec::decode_value(confinement.value().as_raw_bson_ref())?;
+            Ok(Some((confinement.tenant().name, value)))
+        });
+        value.map_err(|error| target.explain(error, "find"))
+    }
+
     /// The stored name of the field of `#[odm(soft_delete)]`.
     pub fn soft_delete_field(&self) -> Option<&'static str> {
         M::LIFECYCLE.soft_delete_field()

@@ -5,14 +5,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bson::{DateTime, RawBson, RawDocumentBuf};
+use bson::{Bson, DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
+use super::tenancy::Tenancy;
 use crate::backend::{
     Backend, BackupReport, BatchCursor, CheckReport, CollectionStatistics, CompactReport, Operation,
     RepairReport, Response, StoreStatistics, WriteResult,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, PartialWrite, Result};
 use crate::transaction::Guard;
 
 /// A backend, with the guard of the transaction that the operations are part of, if they are.
@@ -22,6 +23,8 @@ pub(crate) struct Executor {
     pub(crate) guard: Option<Arc<Guard>>,
     /// What time it is, if not the system's.
     pub(crate) clock: Option<Arc<dyn WallClock>>,
+    /// Whose documents are shown.
+    pub(crate) tenancy: Tenancy,
 }
 
 /// Says what time it is.
@@ -46,6 +49,15 @@ impl Executor {
             executor: self,
             operation: name,
             state: state.map_err(Some),
+        }
+    }
+
+    /// An operation that is not executed, because of an error.
+    pub(crate) fn refuse(&self, operation: &'static str, error: Error) -> Executing<'_> {
+        Executing {
+            executor: self,
+            operation,
+            state: Err(Some(error)),
         }
     }
 
@@ -167,6 +179,14 @@ impl Answer {
         self
     }
 
+    /// The same; that a write concern was not met is told so.
+    pub(crate) fn with_concern(mut self, tell: impl FnOnce(Error) -> Error) -> Answer {
+        if let Response::Write(result) = &mut self.response {
+            result.concern = result.concern.take().map(tell);
+        }
+        self
+    }
+
     /// The outcome, if it is that of writes.
     pub(crate) fn as_write(&self) -> Option<&WriteResult> {
         match &self.response {
@@ -204,7 +224,24 @@ impl Answer {
         }
     }
 
+    /// The outcome of writes, where their write concern was met; else that error, with what they did, unless one of them
+    /// failed by itself.
     pub(crate) fn write(self) -> Result<WriteResult> {
+        let result = self.outcome()?;
+        if !result.errors.is_empty() || result.concern.is_none() {
+            return Ok(result);
+        }
+        Err(Error::of_batch(PartialWrite {
+            summary: result.summary,
+            inserted: Vec::new(),
+            upserted: upserted(&result),
+            errors: Vec::new(),
+            concern: result.concern,
+        }))
+    }
+
+    /// The same, whether or not the write concern was met.
+    pub(crate) fn outcome(self) -> Result<WriteResult> {
         match self.response {
             Response::Write(result) => Ok(result),
             other => Err(unexpected(self.operation, self.backend, &other)),
@@ -287,6 +324,14 @@ impl Answer {
             other => Err(unexpected(self.operation, self.backend, &other)),
         }
     }
+}
+
+/// The `_id` of each upserted document that can be read.
+pub(crate) fn upserted(result: &WriteResult) -> Vec<(usize, Bson)> {
+    let upserted = result.upserted.iter();
+    upserted
+        .filter_map(|(index, id)| Some((*index, Bson::try_from(id.clone()).ok()?)))
+        .collect()
 }
 
 fn unexpected(operation: &'static str, backend: &'static str, response: &Response) -> Error {

@@ -50,6 +50,15 @@ fn traced(backend: Arc<dyn Backend>, _options: &OpenOptions) -> Arc<dyn Backend>
     backend
 }
 
+/// Tells of what fails where nobody waits for it.
+#[cfg(all(feature = "native", feature = "tracing"))]
+fn tell(error: &Error) {
+    tracing::warn!(target: "odm", operation = error.operation(), error = %error, "expired documents stay");
+}
+
+#[cfg(all(feature = "native", not(feature = "tracing")))]
+fn tell(_error: &Error) {}
+
 #[cfg(feature = "native")]
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
     let opening = crate::native::Opening {
@@ -58,6 +67,7 @@ async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<d
         transaction_lifetime: options.chosen_transaction_lifetime(),
         read_only: options.is_read_only(),
         changes: options.chosen_change_log(),
+        warn: tell,
     };
     match directory {
         None if options.is_read_only() => Err(Error::new(

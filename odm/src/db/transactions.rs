@@ -93,6 +93,7 @@ impl Db {
             backend: transaction,
             guard: Some(guard.clone()),
             clock: self.executor.clock.clone(),
+            tenancy: self.executor.tenancy.clone(),
         };
         Ok(Tx::new(
             Db {
@@ -133,7 +134,8 @@ impl Db {
     }
 
     /// Runs an action if the transaction is rolled back in the end: it is aborted, fails, or cannot be committed.
-    /// Never outside of a transaction, where nothing is rolled back, and not when a transaction is only dropped.
+    /// Never outside of a transaction, where nothing is rolled back, and not when a transaction is only dropped, or it is
+    /// not known whether it was committed.
     pub fn after_rollback<F>(&self, action: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -44,7 +44,22 @@ pub(super) fn parse(url: &str) -> Result<Address> {
                 let text = "`memory:` takes no path: every opening is a new, empty database";
                 return Err(invalid(text, url));
             }
-            native(None, query, url)
+            match native(None, query, url)? {
+                Address::Native {
+                    durability: Some(Durability::Immediate | Durability::Interval(_)),
+                    ..
+                } => {
+                    let text = "`memory:` is on no disk: its `durability` can only be `none`";
+                    Err(invalid(text, url))
+                }
+                Address::Native {
+                    create: Some(false), ..
+                } => {
+                    let text = "`memory:` is always new: `create` can only be `true`";
+                    Err(invalid(text, url))
+                }
+                address => Ok(address),
+            }
         }
         "native" => {
             let (path, query) = split_query(rest);
@@ -261,6 +276,15 @@ mod tests {
         };
         assert_eq!(durability, Some(Durability::Interval(Duration::from_millis(50))));
         assert_eq!(create, Some(false));
+        let expected = Address::Native {
+            directory: None,
+            database: "library".to_owned(),
+            durability: Some(Durability::None),
+            create: Some(true),
+            read_only: None,
+        };
+        let url = "memory:?database=library&create=true&durability=none";
+        assert_eq!(parse(url).unwrap(), expected);
     }
 
     #[test]
@@ -269,6 +293,9 @@ mod tests {
             ("library", "no scheme"),
             ("postgres://localhost/x", "known are `memory:`"),
             ("memory:library", "takes no path"),
+            ("memory:?durability=immediate", "can only be `none`"),
+            ("memory:?durability=100ms", "can only be `none`"),
+            ("memory:?create=false", "always new"),
             ("native:", "no directory"),
             ("native:d?durable=yes", "known are `database`"),
             ("native:d?durability=often", "`100ms`"),

@@ -9,6 +9,15 @@ use crate::backend::Backend;
 use crate::backend::wrap::{Faults, Faulty, Log, Logged, Scanning, Scans};
 
 impl Db {
+    /// Whether both are handles of one connection or engine.
+    pub(crate) fn shares_connection(&self, other: &Db) -> bool {
+        let (own, others) = (&self.executor.backend, &other.executor.backend);
+        match (own.connection(), others.connection()) {
+            (Some(own), Some(other)) => Arc::ptr_eq(&own, &other),
+            _ => Arc::ptr_eq(own, others),
+        }
+    }
+
     /// The same database with a log of every round trip, for tests that count them.
     ///
     /// ```
@@ -145,6 +154,7 @@ impl Db {
                 backend,
                 guard: self.executor.guard.clone(),
                 clock: self.executor.clock.clone(),
+                tenancy: self.executor.tenancy.clone(),
             },
             name: self.name.clone(),
         }

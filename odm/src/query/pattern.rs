@@ -63,8 +63,13 @@ impl<R, T> Field<R, T> {
     where
         T: Text,
     {
-        self.regex(format!("^{}\\z", escape(text.as_ref())), "i")
+        self.regex(pattern_of(text.as_ref()), "i")
     }
+}
+
+/// A pattern that this text alone meets.
+pub(crate) fn pattern_of(text: &str) -> String {
+    format!("^{}\\z", escape(text))
 }
 
 /// A pattern that matches exactly this text.

@@ -39,6 +39,8 @@ pub use self::series::{Ascending, Descending, InOrder, InOrderOfOne, Series, Sor
 pub use self::window::{Edge, Window};
 pub use self::windows::{Windowed, Windows};
 use crate::error::Result;
+use crate::lifecycle::Joins;
+use crate::model::Model;
 
 /// Stages that make documents of type `T`, each typed by what comes in and what goes out.
 ///
@@ -48,6 +50,8 @@ use crate::error::Result;
 #[must_use = "a pipeline does nothing until it is awaited"]
 pub struct Pipeline<T, S = ()> {
     stages: Result<Vec<RawDocumentBuf>>,
+    /// The models whose collections the stages name.
+    joins: Joins,
     source: S,
     marker: PhantomData<fn() -> T>,
 }
@@ -69,6 +73,7 @@ impl<T, S> Pipeline<T, S> {
     pub(crate) fn with_source(source: S) -> Pipeline<T, S> {
         Pipeline {
             stages: Ok(Vec::new()),
+            joins: Joins::default(),
             source,
             marker: PhantomData,
         }
@@ -82,8 +87,20 @@ impl<T, S> Pipeline<T, S> {
         self.stages.clone()
     }
 
-    pub(crate) fn into_parts(self) -> (Result<Vec<RawDocumentBuf>>, S) {
-        (self.stages, self.source)
+    pub(crate) fn into_parts(self) -> (Result<Vec<RawDocumentBuf>>, Joins, S) {
+        (self.stages, self.joins, self.source)
+    }
+
+    /// The same, which names the collection of a model.
+    fn joining<M: Model>(mut self) -> Self {
+        self.joins.add::<M>(M::DESCRIPTOR.collection);
+        self
+    }
+
+    /// The same with what a part of it names.
+    fn joining_all(mut self, joins: Joins) -> Self {
+        self.joins.extend(joins);
+        self
     }
 
     /// The source, to be refined.
@@ -102,6 +119,7 @@ impl<T, S> Pipeline<T, S> {
         });
         Pipeline {
             stages,
+            joins: self.joins,
             source: self.source,
             marker: PhantomData,
         }
@@ -112,6 +130,7 @@ impl<T, S: Clone> Clone for Pipeline<T, S> {
     fn clone(&self) -> Self {
         Pipeline {
             stages: self.stages.clone(),
+            joins: self.joins.clone(),
             source: self.source.clone(),
             marker: PhantomData,
         }

@@ -13,6 +13,7 @@ use bson::RawDocumentBuf;
 
 pub use self::build::BuiltUpdate;
 pub(crate) use self::change::{Action, BitOperation, Change, Push};
+use crate::backend::Modification;
 use crate::codec::Raw;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Path};
@@ -147,6 +148,36 @@ impl Form {
     /// No change at all.
     pub(crate) fn none() -> Form {
         Form::changes(Vec::new())
+    }
+
+    /// The changes as they are read from what a backend gets, so that all of them have one form, whoever made them.
+    pub(crate) fn reread(self) -> Result<Form> {
+        let built = self.build()?;
+        match built.modification {
+            Modification::Operators(operators) => {
+                let mut form = Form::read(&operators, built.array_filters)?;
+                for path in &built.of_variants {
+                    form.name_variants(path);
+                }
+                Ok(form)
+            }
+            Modification::Pipeline(stages) => Ok(Form::Pipeline(stages)),
+            Modification::Replacement(_) => Ok(Form::none()),
+        }
+    }
+
+    /// Lets the changes of this path name the variants that it names.
+    pub(crate) fn name_variants(&mut self, path: &Path) {
+        let Form::Changes { changes, .. } = self else {
+            return;
+        };
+        let text = path.to_string();
+        for change in changes
+            .iter_mut()
+            .filter(|change| change.path.to_string() == text)
+        {
+            change.path = path.clone();
+        }
     }
 
     /// The changes of an update by operators.

@@ -2,7 +2,7 @@
 
 use bson::{Bson, doc};
 use odm::backend::wrap::Fault;
-use odm::backend::{DropDatabase, Find, Operation, Response};
+use odm::backend::{DropDatabase, Find, Operation, Response, WriteConcern};
 use odm::{Db, Error, ErrorKind};
 use odm_tests::interrupted::interrupted;
 use odm_tests::raw::{RawCollection, raw};
@@ -223,7 +223,8 @@ async fn a_copy_has_a_source_and_a_target(db: &Db) {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     // Whatever is around it.
     let (same, _) = db.faulty();
-    for (from, to) in [(db, &same), (&same, db)] {
+    let safe = db.with_write_concern(WriteConcern::majority()).unwrap();
+    for (from, to) in [(db, &same), (&same, db), (&safe, db), (&same, &safe)] {
         let error = from.copy_to(to).drop_target().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert_eq!(
@@ -302,9 +303,12 @@ async fn the_embedded_engine_is_copied_as_one_commit_left_it(db: &Db) {
 
 async fn a_snapshot_stays_as_it_is(db: &Db) {
     insert(db, "a", vec![raw(&doc! { "_id": 1 })]).await;
-    let snapshot = db.backend().snapshot().await.unwrap();
-    assert_eq!(snapshot.is_some(), db.backend_name() != "mongodb");
-    let Some(snapshot) = snapshot else { return };
+    let lasts = db.capabilities().lasting_snapshots;
+    assert_eq!(lasts, db.backend_name() != "mongodb");
+    let snapshot = db.backend().snapshot(db.name()).await.unwrap();
+    let Some(snapshot) = snapshot.filter(|_| lasts) else {
+        return;
+    };
     insert(db, "a", vec![raw(&doc! { "_id": 2 })]).await;
     db.drop_collection("a").await.unwrap();
     let snapshot = Db::from_backend(snapshot, db.name());

@@ -211,8 +211,8 @@ pub async fn fill(db: &Db) {
         doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "name": "way" }, "expireAfterSeconds": 1_000_000_000 },
     )
     .await;
-    let clustered = [5, 3, 4]
-        .map(|id| raw(&doc! { "_id": DateTime::from_millis(id + DateTime::now().timestamp_millis()) }));
+    let now = DateTime::now().timestamp_millis();
+    let clustered = [5, 3, 4].map(|id| raw(&doc! { "_id": DateTime::from_millis(now + id) }));
     insert(db, "clustered", clustered.to_vec()).await;
     insert(db, "rules", vec![raw(&doc! { "_id": 1, "a": "no number" })]).await;
     let rules = db

@@ -1,5 +1,6 @@
 //! Typed pipelines whose results are written: `$merge` and `$out`.
 
+use odm::backend::{ReadPreference, WriteConcern};
 use odm::bson::doc;
 use odm::expr::{WhenMatched, WhenNotMatched, count, sum};
 use odm::{Collection, Db, Embedded, Error, ErrorKind, Model};
@@ -14,6 +15,8 @@ crate::on_every_backend! {
     other_databases_and_names_are_written_to,
     what_cannot_be_written_is_a_typed_error,
     connections_and_transactions_are_kept_apart,
+    handles_of_one_connection_write_for_each_other,
+    writes_are_explained_and_not_made,
     nothing_is_written_of_nothing,
 }
 
@@ -334,6 +337,39 @@ async fn connections_and_transactions_are_kept_apart(db: &Db) {
     assert_eq!(error.code(), Some(263), "{error}");
     drop(tx);
     assert_eq!(totals(db).await, [total(2020, 100, Some("old"))]);
+}
+
+async fn handles_of_one_connection_write_for_each_other(db: &Db) {
+    sales(db).await;
+    let near = db.with_read_preference(ReadPreference::PrimaryPreferred).unwrap();
+    let near = near.with_write_concern(WriteConcern::majority()).unwrap();
+    let (watched, _) = near.logged();
+    let sales = watched.collection::<Sale>();
+    sold!(sales).merge_into(&db.collection::<Total>()).await.unwrap();
+    let after = totals(db).await;
+    assert!(after.len() > 1, "{after:?}");
+    sold!(sales)
+        .into::<Total>()
+        .out(&near.collection::<Total>())
+        .await
+        .unwrap();
+}
+
+async fn writes_are_explained_and_not_made(db: &Db) {
+    let sales = sales(db).await;
+    let before = totals(db).await;
+    sold!(sales)
+        .merge_into(&db.collection::<Total>())
+        .explain()
+        .await
+        .unwrap();
+    sold!(sales)
+        .into::<Total>()
+        .out(&db.collection::<Total>())
+        .explain()
+        .await
+        .unwrap();
+    assert_eq!(totals(db).await, before);
 }
 
 async fn nothing_is_written_of_nothing(db: &Db) {

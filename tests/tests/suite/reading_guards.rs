@@ -283,6 +283,16 @@ async fn scans_are_found(db: &Db) {
         .await
         .unwrap();
     found("aggregate", doc! { "pages": 1 });
+    // What is asked of groups is not asked of the collection.
+    let by_shelf = || doc! { "$group": { "_id": "$shelf", "n": { "$sum": 1 } } };
+    let many = || doc! { "$match": { "n": { "$gt": 1 } } };
+    tomes.aggregate_raw([by_shelf(), many()]).await.unwrap();
+    assert_eq!(scans.take(), []);
+    tomes
+        .aggregate_raw([doc! { "$match": { "year": 1903 } }, by_shelf(), many()])
+        .await
+        .unwrap();
+    found("aggregate", doc! { "year": 1 });
     let bulk = tomes.bulk_write().update_one(|t| t.id.eq(1), |t| t.pages.inc(1));
     bulk.delete_one(|t| t.year.eq(1)).await.unwrap();
     assert_eq!(scans.take()[0].suggestion, Some(doc! { "year": 1 }));

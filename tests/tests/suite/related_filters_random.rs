@@ -435,7 +435,8 @@ async fn what_refers_to_documents(db: &Db) {
             Volume::by_shelf() => |volume, house| volume.shelves.values().any(|key| key.is(house));
             Volume::by_line() => |volume, house| volume.lines.iter().any(|line| line.house.is_some_and(|key| key.is(house)));
             Volume::by_photo() => |volume, house| volume.photo.as_ref().is_some_and(|photo| {
-                photo.collection() == "houses" && *photo.id() == house.id
+                let here = photo.collection() == "houses" && photo.database().is_none_or(|name| name == db.name());
+                here && *photo.id() == house.id
             });
         }
         macro_rules! owned {

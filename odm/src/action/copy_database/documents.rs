@@ -1,89 +1,11 @@
-//! The documents of a collection, one after another, and how far two collections have the same.
+//! How far two collections have the same documents.
 
-use bson::{Bson, RawDocument, RawDocumentBuf};
+use bson::{Bson, RawDocument};
 
 use super::about;
-use crate::backend::{Aggregate, Batch, BatchCursor, Find, Operation, ReadOptions};
+use crate::action::raw_documents::Documents;
 use crate::collection::Target;
-use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-
-/// The documents of a collection, fetched a batch at a time, never decoded.
-pub(super) struct Documents {
-    target: Target,
-    operation: &'static str,
-    cursor: Box<dyn BatchCursor>,
-    batch: Option<Box<dyn Batch>>,
-    /// One more than the position of the current document.
-    at: usize,
-}
-
-impl Documents {
-    /// In the order in which they are stored.
-    pub(super) async fn find(target: &Target, batch: u32) -> Result<Documents> {
-        let find = Find {
-            batch_size: Some(batch),
-            ..Find::new(target.namespace().clone(), RawDocumentBuf::new())
-        };
-        Documents::open(target, find.into()).await
-    }
-
-    /// What these stages make of them.
-    pub(super) async fn aggregate(
-        target: &Target,
-        pipeline: Vec<RawDocumentBuf>,
-        batch: u32,
-    ) -> Result<Documents> {
-        let aggregate = Aggregate {
-            namespace: target.namespace().clone(),
-            pipeline,
-            batch_size: Some(batch),
-            allow_disk_use: true,
-            options: ReadOptions::default(),
-        };
-        Documents::open(target, aggregate.into()).await
-    }
-
-    async fn open(target: &Target, operation: Operation) -> Result<Documents> {
-        let name = operation.name();
-        let cursor = target.execute(operation).await?.cursor()?;
-        Ok(Documents {
-            target: target.clone(),
-            operation: name,
-            cursor,
-            batch: None,
-            at: 0,
-        })
-    }
-
-    /// Goes to the next document; `false` after the last.
-    pub(super) async fn advance(&mut self) -> Result<bool> {
-        loop {
-            match &self.batch {
-                Some(batch) if self.at < batch.len() => {
-                    self.at += 1;
-                    return Ok(true);
-                }
-                _ => {}
-            }
-            self.at = 0;
-            self.batch = cursor::next_batch(&self.target, self.operation, &mut *self.cursor).await?;
-            if self.batch.is_none() {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// The document that it went to.
-    pub(super) fn current(&self) -> Result<&RawDocument> {
-        let batch = self.batch.as_ref();
-        let document = batch.and_then(|batch| batch.get(self.at.checked_sub(1)?));
-        document.ok_or_else(|| {
-            let error = Error::new(ErrorKind::Corrupt, "malformed bson");
-            self.target.explain(error, self.operation)
-        })
-    }
-}
 
 /// Goes on to where the target ends, and gives how many documents were the same on both sides.
 ///

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
-use super::documents::{Documents, differing};
+use super::documents::differing;
+use crate::action::raw_documents::Documents;
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 

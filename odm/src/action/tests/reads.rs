@@ -174,3 +174,32 @@ fn counts_existence_distinct_and_plans() {
     };
     assert!(explain.execute && explain.operation.name() == "delete");
 }
+
+#[test]
+fn a_document_that_cannot_be_read_is_an_error_of_every_read_and_no_end() {
+    let (fake, books) = fake();
+    let moby = stored(&[Book::new(1, "Moby-Dick")]);
+    let unreadable = |error: Error| {
+        assert_eq!(
+            (error.kind(), error.namespace(), error.model()),
+            (ErrorKind::Corrupt, Some("test.books"), Some("Book")),
+            "{error}"
+        );
+    };
+    fake.unreadable_behind(&moby);
+    unreadable(block_on(books.find_all().into_future()).unwrap_err());
+    fake.unreadable_behind(&[]);
+    unreadable(block_on(books.find_one(|_| Filter::all()).into_future()).unwrap_err());
+    fake.unreadable_behind(&moby);
+    unreadable(block_on(books.find_all().sort(|b| b.title.asc()).page(5).into_future()).unwrap_err());
+    fake.answer(Response::Count(2)).unreadable_behind(&moby);
+    unreadable(block_on(books.find_all().page_number(1, 5).into_future()).unwrap_err());
+    fake.unreadable_behind(&moby);
+    unreadable(block_on(books.find_all().write_back().into_future()).unwrap_err());
+
+    fake.unreadable_behind(&moby);
+    let mut stream = books.find_all().stream();
+    assert!(block_on(stream.next()).unwrap().is_ok());
+    unreadable(block_on(stream.next()).unwrap().unwrap_err());
+    assert!(block_on(stream.next()).is_none());
+}

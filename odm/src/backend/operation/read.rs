@@ -80,7 +80,7 @@ pub struct Aggregate {
 
 impl Aggregate {
     /// Whether the results are written into a collection: by `$out` or `$merge`, which are the last stage.
-    pub(super) fn is_write(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         let last = self.pipeline.last().and_then(|stage| stage.iter().next());
         matches!(last, Some(Ok((name, _))) if name == "$out" || name == "$merge")
     }

@@ -1,5 +1,6 @@
 //! Failures on demand.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -184,6 +185,10 @@ impl<B: ?Sized> Faulty<B> {
         Faulty { inner, faults }
     }
 
+    fn around<I: ?Sized>(&self, inner: Arc<I>) -> Faulty<I> {
+        Faulty::new(inner, self.faults.clone())
+    }
+
     /// Runs `action` unless a failure is due before it, and hides its success when one is due after it.
     async fn run<T>(
         &self,
@@ -216,28 +221,22 @@ impl<B: Backend + ?Sized> Backend for Faulty<B> {
         Box::pin(self.run(name, is_write, async { self.inner.execute(operation).await }))
     }
 
-    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
-        Box::pin(async move {
-            let inner = self.inner.snapshot().await?;
-            Ok(inner.map(|inner| {
-                let snapshot = Faulty::new(inner, self.faults.clone());
-                Arc::new(snapshot) as Arc<dyn Backend>
-            }))
-        })
-    }
+    super::passes_on!();
 
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let begin = async { self.inner.begin(options).await };
             let inner = self.run("startTransaction", false, begin).await?;
-            let faulty = Faulty {
-                inner,
-                faults: self.faults.clone(),
-            };
-            Ok(Arc::new(faulty) as Arc<dyn Transaction>)
+            Ok(Arc::new(self.around(inner)) as Arc<dyn Transaction>)
         })
     }
+
+    fn parts(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.inner.parts()
+    }
 }
+
+super::session_around!(Faulty);
 
 impl Transaction for Faulty<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {

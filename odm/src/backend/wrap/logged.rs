@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bson::RawDocumentBuf;
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
@@ -146,6 +147,10 @@ impl<B: ?Sized> Logged<B> {
             in_transaction: false,
         }
     }
+
+    fn around<I: ?Sized>(&self, inner: Arc<I>) -> Logged<I> {
+        Logged::new(inner, self.log.clone())
+    }
 }
 
 impl<B: Backend + ?Sized> Backend for Logged<B> {
@@ -176,23 +181,14 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
         })
     }
 
-    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
-        Box::pin(async move {
-            let inner = self.inner.snapshot().await?;
-            Ok(inner.map(|inner| {
-                let snapshot = Logged::new(inner, self.log.clone());
-                Arc::new(snapshot) as Arc<dyn Backend>
-            }))
-        })
-    }
+    super::passes_on!();
 
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(options).await?;
             let logged = Logged {
-                inner,
-                log: self.log.clone(),
                 in_transaction: true,
+                ..self.around(inner)
             };
             Ok(Arc::new(logged) as Arc<dyn Transaction>)
         })
@@ -202,6 +198,8 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
         self.inner.parts()
     }
 }
+
+super::session_around!(Logged);
 
 impl Transaction for Logged<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
@@ -249,7 +247,7 @@ impl BatchCursor for LoggedCursor {
         })
     }
 
-    fn resume_token(&self) -> Option<bson::RawDocumentBuf> {
+    fn resume_token(&self) -> Option<RawDocumentBuf> {
         self.inner.resume_token()
     }
 }

@@ -107,6 +107,14 @@ impl Scanning<dyn Backend> {
 }
 
 impl<B: ?Sized> Scanning<B> {
+    fn around<I: ?Sized>(&self, inner: Arc<I>) -> Scanning<I> {
+        Scanning {
+            inner,
+            planner: self.planner.clone(),
+            scans: self.scans.clone(),
+        }
+    }
+
     async fn look(&self, operation: &Operation) -> Result<()> {
         for question in questions(operation) {
             let Some(namespace) = question.operation.namespace().cloned() else {
@@ -162,6 +170,12 @@ impl Question {
     }
 }
 
+/// Whether a stage gives documents of the collection as they are.
+fn selects(stage: &RawDocument) -> bool {
+    let name = stage.iter().next().and_then(std::result::Result::ok);
+    name.is_some_and(|(name, _)| matches!(name.as_str(), "$match" | "$sort" | "$skip" | "$limit"))
+}
+
 fn questions(operation: &Operation) -> Vec<Question> {
     match operation {
         Operation::Find(find) if find.tail.is_none() => {
@@ -177,9 +191,10 @@ fn questions(operation: &Operation) -> Vec<Question> {
             vec![question]
         }
         Operation::Aggregate(aggregate) => {
+            // Conditions behind a group or another change are not on the collection's documents.
+            let leading = || aggregate.pipeline.iter().take_while(|stage| selects(stage));
             let stage = |name: &str| {
-                let mut stages = aggregate.pipeline.iter();
-                let found = stages.find_map(|stage| stage.get_document(name).ok());
+                let found = leading().find_map(|stage| stage.get_document(name).ok());
                 found.map(RawDocument::to_owned)
             };
             let mut question = Question::new(operation.clone(), &stage("$match").unwrap_or_default());
@@ -246,14 +261,12 @@ impl<B: Backend + ?Sized> Backend for Scanning<B> {
         })
     }
 
+    super::passes_on!();
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
-            let scanning = Scanning {
-                inner: self.inner.begin(options).await?,
-                planner: self.planner.clone(),
-                scans: self.scans.clone(),
-            };
-            Ok(Arc::new(scanning) as Arc<dyn Transaction>)
+            let inner = self.inner.begin(options).await?;
+            Ok(Arc::new(self.around(inner)) as Arc<dyn Transaction>)
         })
     }
 
@@ -261,6 +274,8 @@ impl<B: Backend + ?Sized> Backend for Scanning<B> {
         self.inner.parts()
     }
 }
+
+super::session_around!(Scanning);
 
 impl Transaction for Scanning<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {

@@ -140,6 +140,14 @@ impl Trip {
 }
 
 impl<B: Backend + ?Sized> Traced<B> {
+    fn around<I: ?Sized>(&self, inner: Arc<I>) -> Traced<I> {
+        Traced {
+            inner,
+            slow: self.slow,
+            in_transaction: false,
+        }
+    }
+
     fn about(&self, operation: &'static str) -> About {
         About {
             operation,
@@ -199,28 +207,16 @@ impl<B: Backend + ?Sized> Backend for Traced<B> {
         })
     }
 
-    fn snapshot(&self) -> BoxFuture<'_, Result<Option<Arc<dyn Backend>>>> {
-        Box::pin(async move {
-            let inner = self.inner.snapshot().await?;
-            Ok(inner.map(|inner| {
-                let snapshot = Traced {
-                    inner,
-                    slow: self.slow,
-                    in_transaction: false,
-                };
-                Arc::new(snapshot) as Arc<dyn Backend>
-            }))
-        })
-    }
+    super::passes_on!();
 
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(options).await?;
-            Ok(Arc::new(Traced {
-                inner,
-                slow: self.slow,
+            let traced = Traced {
                 in_transaction: true,
-            }) as Arc<dyn Transaction>)
+                ..self.around(inner)
+            };
+            Ok(Arc::new(traced) as Arc<dyn Transaction>)
         })
     }
 
@@ -228,6 +224,8 @@ impl<B: Backend + ?Sized> Backend for Traced<B> {
         self.inner.parts()
     }
 }
+
+super::session_around!(Traced);
 
 impl Transaction for Traced<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {

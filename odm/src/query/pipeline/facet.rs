@@ -10,6 +10,7 @@ use bson::{RawArrayBuf, RawDocumentBuf};
 use super::Pipeline;
 use super::assignment::no_twice;
 use crate::error::Result;
+use crate::lifecycle::Joins;
 use crate::model::{ArrayType, Embedded, Field, Path};
 use crate::query::expression::field_name;
 
@@ -33,18 +34,22 @@ impl<T> fmt::Debug for Facet<T> {
 #[must_use]
 pub struct Facets<Out> {
     fields: Result<Vec<(String, Vec<RawDocumentBuf>)>>,
+    /// The models whose collections the stages name.
+    joins: Joins,
     marker: PhantomData<fn() -> Out>,
 }
 
 impl<Out, A: ArrayType> Field<Out, A> {
     /// Gets the results of these stages in a [`facet`](Pipeline::facet).
     pub fn results(&self, stages: Pipeline<A::Item>) -> Facets<Out> {
+        let (stages, joins, ()) = stages.into_parts();
         let fields = self.query_path().and_then(|path| {
-            let stages = stages.to_stages()?;
+            let stages = stages?;
             Ok(vec![(path.as_str().to_owned(), stages)])
         });
         Facets {
             fields,
+            joins,
             marker: PhantomData,
         }
     }
@@ -59,25 +64,26 @@ impl<T: Embedded, S> Pipeline<T, S> {
         self,
         facets: impl FnOnce(Facet<T>, Out::Fields<Out>) -> Facets<Out>,
     ) -> Pipeline<Out, S> {
-        let argument = facets(Facet(PhantomData), Out::fields_at(Path::root()))
-            .fields
-            .and_then(|fields| {
-                no_twice("$facet", fields.iter().map(|(path, _)| path))?;
-                let mut argument = RawDocumentBuf::new();
-                for (path, stages) in fields {
-                    argument.append(field_name(&path)?, stages.into_iter().collect::<RawArrayBuf>());
-                }
-                Ok(argument)
-            });
-        self.then(cstr!("$facet"), argument)
+        let Facets { fields, joins, .. } = facets(Facet(PhantomData), Out::fields_at(Path::root()));
+        let argument = fields.and_then(|fields| {
+            no_twice("$facet", fields.iter().map(|(path, _)| path))?;
+            let mut argument = RawDocumentBuf::new();
+            for (path, stages) in fields {
+                argument.append(field_name(&path)?, stages.into_iter().collect::<RawArrayBuf>());
+            }
+            Ok(argument)
+        });
+        self.joining_all(joins).then(cstr!("$facet"), argument)
     }
 }
 
 impl<Out> BitAnd for Facets<Out> {
     type Output = Facets<Out>;
 
-    fn bitand(self, other: Facets<Out>) -> Facets<Out> {
+    fn bitand(mut self, other: Facets<Out>) -> Facets<Out> {
+        self.joins.extend(other.joins);
         Facets {
+            joins: self.joins,
             fields: self.fields.and_then(|mut fields| {
                 fields.extend(other.fields?);
                 Ok(fields)

@@ -155,7 +155,7 @@ impl<T: Embedded, S> Pipeline<T, S> {
             F::fields(),
             Out::fields_at(Path::root()),
         );
-        self.then(cstr!("$graphLookup"), follow.argument())
+        self.joining::<F>().then(cstr!("$graphLookup"), follow.argument())
     }
 }
 

@@ -4,13 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bson::raw::cstr;
-use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
+use bson::{RawArrayBuf, RawDocumentBuf};
 
 use super::Pipeline;
 use crate::error::Result;
-use crate::lifecycle::narrow_stages;
+use crate::lifecycle::{conditions_of, narrow_stages, narrowed};
 use crate::model::{ArrayType, Embedded, Field, Model, Path};
-use crate::query::expression::field_name;
 
 /// How documents of `F` are joined to those of `R`, and which array of `Out` they come into.
 #[must_use]
@@ -57,32 +56,38 @@ impl<T: Embedded, S> Pipeline<T, S> {
             F::fields(),
             Out::fields_at(Path::root()),
         );
-        let argument = join.argument(refine(Pipeline::new()));
-        self.then(cstr!("$lookup"), argument)
+        let (stages, joins, ()) = refine(Pipeline::new()).into_parts();
+        let argument = join.argument(stages);
+        self.joining::<F>()
+            .joining_all(joins)
+            .then(cstr!("$lookup"), argument)
     }
 
     /// The documents, and behind them those of another model, made documents of `T` by stages of their own
     /// (`$unionWith`). Softly deleted documents of the other model are left out, and so are documents of
     /// other kinds.
     pub fn union_with<F: Model>(self, stages: impl FnOnce(Pipeline<F>) -> Pipeline<T>) -> Pipeline<T, S> {
-        let stages = stages(Pipeline::new()).stages.and_then(seen::<F>);
+        let (stages, joins, ()) = stages(Pipeline::new()).into_parts();
+        let stages = stages.and_then(seen::<F>);
         let argument = stages.map(|stages| {
             let mut argument = RawDocumentBuf::new();
             argument.append(cstr!("coll"), F::DESCRIPTOR.collection);
             argument.append(cstr!("pipeline"), stages.into_iter().collect::<RawArrayBuf>());
             argument
         });
-        self.then(cstr!("$unionWith"), argument)
+        self.joining::<F>()
+            .joining_all(joins)
+            .then(cstr!("$unionWith"), argument)
     }
 }
 
 impl<R, F: Model, Out> Joining<R, F, Out> {
-    fn argument<G>(self, refined: Pipeline<G>) -> Result<RawDocumentBuf> {
+    fn argument(self, stages: Result<Vec<RawDocumentBuf>>) -> Result<RawDocumentBuf> {
         let mut argument = RawDocumentBuf::new();
         argument.append(cstr!("from"), F::DESCRIPTOR.collection);
         argument.append(cstr!("localField"), self.local?);
         argument.append(cstr!("foreignField"), self.foreign?);
-        let stages = refined.stages.and_then(seen::<F>)?;
+        let stages = stages.and_then(seen::<F>)?;
         if !stages.is_empty() {
             argument.append(cstr!("pipeline"), stages.into_iter().collect::<RawArrayBuf>());
         }
@@ -99,16 +104,11 @@ fn seen<F: Model>(mut stages: Vec<RawDocumentBuf>) -> Result<Vec<RawDocumentBuf>
     Ok(stages)
 }
 
-/// What documents of a model as its own collection shows them have: they are of its kind and not softly deleted.
+/// What documents of a model as its own collection shows them have: they are of its kind, not softly deleted, and in its scope.
 pub(super) fn living<F: Model>() -> Result<Option<RawDocumentBuf>> {
-    let mut condition = RawDocumentBuf::new();
-    if let Some(kind) = F::LIFECYCLE.kind {
-        condition.append(field_name(kind.tag)?, kind.name);
-    }
-    if let Some(name) = F::LIFECYCLE.soft_delete_field() {
-        condition.append(field_name(name)?, RawBson::Null);
-    }
-    Ok((!condition.is_empty()).then_some(condition))
+    let mut all = conditions_of(&F::LIFECYCLE)?.into_iter();
+    let Some(first) = all.next() else { return Ok(None) };
+    all.try_fold(first, |all, one| narrowed(&all, &one)).map(Some)
 }
 
 impl<R, F, Out> fmt::Debug for Joining<R, F, Out> {

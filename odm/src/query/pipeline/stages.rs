@@ -47,6 +47,7 @@ impl<T, S> Pipeline<T, S> {
                 stages.push(stage?);
                 Ok(stages)
             }),
+            joins: self.joins,
             source: self.source,
             marker: std::marker::PhantomData,
         }
@@ -58,6 +59,7 @@ impl<T, S> Pipeline<T, S> {
     pub fn into<U>(self) -> Pipeline<U, S> {
         Pipeline {
             stages: self.stages,
+            joins: self.joins,
             source: self.source,
             marker: std::marker::PhantomData,
         }
