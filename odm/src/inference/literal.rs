@@ -34,30 +34,105 @@ fn plain(out: &mut String, letter: char) {
     }
 }
 
-/// A document as `odm::bson::doc! { .. }`.
-pub(crate) fn document(document: &Document) -> String {
-    format!("odm::bson::doc! {}", fields(document))
+/// How deep the macros of documents may expand: compilers stop at 128.
+const DEEPEST: usize = 80;
+
+/// An expression, and how deep its macros expand.
+struct Written {
+    code: String,
+    depth: usize,
 }
 
-fn fields(document: &Document) -> String {
-    if document.is_empty() {
-        return "{}".to_owned();
+/// A document as `odm::bson::doc! { .. }`, or without the macro where it would expand too deep.
+pub(crate) fn document(document: &Document) -> String {
+    let written = fields(document);
+    match written.code.starts_with('{') {
+        true => format!("odm::bson::doc! {}", written.code),
+        false => written.code,
     }
-    let fields: Vec<String> = document
+}
+
+fn fields(document: &Document) -> Written {
+    if document.is_empty() {
+        return Written::plain("{}".to_owned());
+    }
+    let fields: Vec<(String, Written)> = document
         .iter()
-        .map(|(name, value)| format!("{}: {}", text(name), bson(value)))
+        .map(|(name, value)| (text(name), value_of(value)))
         .collect();
-    format!("{{ {} }}", fields.join(", "))
+    let nested = fields.iter().map(|(_, value)| value.depth).max();
+    // Each field is a few steps of the macro.
+    let depth = 4 * fields.len() + nested.unwrap_or_default();
+    if depth <= DEEPEST {
+        let fields: Vec<String> = fields
+            .into_iter()
+            .map(|(name, value)| format!("{name}: {}", value.code))
+            .collect();
+        let code = format!("{{ {} }}", fields.join(", "));
+        return Written { code, depth };
+    }
+    let fields: Vec<String> = fields
+        .into_iter()
+        .map(|(name, value)| format!("({name}.to_owned(), {})", value.alone()))
+        .collect();
+    Written {
+        code: format!("odm::bson::Document::from_iter([{}])", fields.join(", ")),
+        depth: nested.unwrap_or_default() + 4,
+    }
+}
+
+fn elements(values: &[Bson]) -> Written {
+    let values: Vec<Written> = values.iter().map(value_of).collect();
+    let nested = values.iter().map(|value| value.depth).max();
+    let depth = 2 * values.len() + nested.unwrap_or_default();
+    if depth <= DEEPEST {
+        let values: Vec<String> = values.into_iter().map(|value| value.code).collect();
+        let code = format!("[{}]", values.join(", "));
+        return Written { code, depth };
+    }
+    let values: Vec<String> = values.iter().map(Written::alone).collect();
+    Written {
+        code: format!("odm::bson::Bson::Array(vec![{}])", values.join(", ")),
+        depth: nested.unwrap_or_default() + 4,
+    }
+}
+
+impl Written {
+    fn plain(code: String) -> Written {
+        Written { code, depth: 0 }
+    }
+
+    /// An expression of type `Bson`, outside of `doc!`.
+    fn alone(&self) -> String {
+        match self.code.starts_with(['{', '[']) {
+            true => format!("odm::bson::bson!({})", self.code),
+            false => format!("odm::bson::Bson::from({})", self.code),
+        }
+    }
+}
+
+/// A value as an expression.
+pub(crate) fn bson(value: &Bson) -> String {
+    let written = value_of(value);
+    match value {
+        Bson::Array(_) | Bson::Document(_) => written.alone(),
+        _ => written.code,
+    }
 }
 
 /// A value as an expression inside of `doc!`.
-pub(crate) fn bson(value: &Bson) -> String {
+fn value_of(value: &Bson) -> Written {
     match value {
         Bson::Document(document) => fields(document),
-        Bson::Array(values) => {
-            let values: Vec<String> = values.iter().map(bson).collect();
-            format!("[{}]", values.join(", "))
-        }
+        Bson::Array(values) => elements(values),
+        value => Written::plain(scalar(value)),
+    }
+}
+
+fn scalar(value: &Bson) -> String {
+    match value {
+        Bson::Document(value) => document(value),
+        Bson::Array(_) => bson(value),
         Bson::String(value) => text(value),
         Bson::Boolean(value) => value.to_string(),
         Bson::Null => "odm::bson::Bson::Null".to_owned(),
@@ -128,5 +203,28 @@ mod tests {
         let expected = "odm::bson::doc! { \"a\": { \"$gt\": -1_i32 }, \"b\": [1_i64, 2.0_f64, \"x\", true], \
                         \"c\": odm::bson::Bson::Null, \"d\": {} }";
         assert_eq!(document(&all), expected);
+        assert_eq!(bson(&all["b"]), "odm::bson::bson!([1_i64, 2.0_f64, \"x\", true])");
+        assert_eq!(bson(&Bson::Int32(1)), "1_i32");
+    }
+    #[test]
+    fn what_would_expand_too_deep_is_written_without_macros() {
+        let many: Vec<Bson> = (0..50).map(Bson::Int32).collect();
+        let code = document(&doc! {"a": {"$in": many}, "b": [1]});
+        let start =
+            "odm::bson::doc! { \"a\": { \"$in\": odm::bson::Bson::Array(vec![odm::bson::Bson::from(0_i32), ";
+        assert!(
+            code.starts_with(start) && code.ends_with("(49_i32)]) }, \"b\": [1_i32] }"),
+            "{code}"
+        );
+
+        let all: Document = (0..40).map(|n| (n.to_string(), doc! {"$gt": n}.into())).collect();
+        let code = document(&doc! {"a": 1, "all": all});
+        let start = "odm::bson::doc! { \"a\": 1_i32, \"all\": odm::bson::Document::from_iter([(\"0\".to_owned(), \
+                     odm::bson::bson!({ \"$gt\": 0_i32 })), ";
+        assert!(code.starts_with(start), "{code}");
+        assert!(
+            code.ends_with("odm::bson::bson!({ \"$gt\": 39_i32 }))]) }"),
+            "{code}"
+        );
     }
 }

@@ -401,7 +401,9 @@ impl Plan {
         // What names as data hold may be more of the same: no struct holds itself there.
         let is_recursive = |shape: &Shape| nested(shape).is_some_and(|inner| inner.is_outer);
         let mut fields = documents.fields.iter();
-        if fields.any(|(name, shape)| name.starts_with('$') || is_recursive(shape)) {
+        if fields.any(|(name, shape)| name.starts_with('$') || is_recursive(shape))
+            || documents.values.as_deref().is_some_and(is_recursive)
+        {
             return whole;
         }
         let values = documents.united();

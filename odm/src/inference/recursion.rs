@@ -63,21 +63,31 @@ fn is_within(inner: &DocumentShape, field: &str, known: &BTreeSet<&str>) -> bool
 
 /// Counts what is nested by this field as more of the same.
 fn unite(documents: &mut DocumentShape, field: &str) {
-    let mut inner = match field_mut(documents, field).and_then(nested_mut) {
-        Some(inner) => {
-            let mark = DocumentShape::as_outer(inner.count);
-            std::mem::replace(inner, mark)
-        }
-        None => return,
-    };
-    if inner.is_outer {
-        return;
+    if let Some(inner) = field_mut(documents, field).and_then(take) {
+        absorb(documents, inner);
     }
-    unite(&mut inner, field);
-    // What is deeper is marked in the same way, so that the marks merge.
+}
+
+/// Leaves a mark for the documents of a field, unless there is one.
+fn take(shape: &mut Shape) -> Option<DocumentShape> {
+    let inner = nested_mut(shape).filter(|inner| !inner.is_outer)?;
+    let mark = DocumentShape::as_outer(inner.count);
+    Some(std::mem::replace(inner, mark))
+}
+
+/// Counts other documents of the same shape, and what they hold where there is a mark: by this name or another, in
+/// whatever order they are nested.
+fn absorb(documents: &mut DocumentShape, mut inner: DocumentShape) {
+    let mut deeper = Vec::new();
+    for (name, shape) in &mut inner.fields {
+        let is_marked = |own: &Shape| nested(own).is_some_and(|own| own.is_outer);
+        if documents.field(name).is_some_and(is_marked) {
+            deeper.extend(take(shape));
+        }
+    }
     documents.merge(inner);
-    if let Some(mark) = field_mut(documents, field).and_then(nested_mut) {
-        mark.is_outer = true;
+    for inner in deeper {
+        absorb(documents, inner);
     }
 }
 
@@ -88,6 +98,7 @@ fn field_mut<'a>(documents: &'a mut DocumentShape, field: &str) -> Option<&'a mu
 
 #[cfg(test)]
 mod tests {
+    use bson::spec::ElementType;
     use bson::{RawDocumentBuf, rawdoc};
 
     use super::*;
@@ -115,6 +126,31 @@ mod tests {
         assert_eq!((answers.count, answers.field("text").unwrap().seen), (4, 4));
         let inner = answers.field("answers").and_then(nested).unwrap();
         assert!(inner.is_outer && inner.fields.is_empty());
+    }
+
+    #[test]
+    fn what_goes_on_by_two_names_is_counted_wherever_it_is() {
+        let leaf = rawdoc! {"key": "text", "left": null, "right": null};
+        let turned = rawdoc! {"key": 3, "left": leaf, "right": {"key": 4}};
+        let straight = rawdoc! {"key": 5, "left": {"key": 6, "left": {"key": 7}}, "right": null};
+        let right = rawdoc! {"key": 2, "left": turned, "right": {"key": 8, "left": {"key": 9.5, "other": 1}}};
+        let shape = folded(&rawdoc! {"_id": 1, "root": {"key": 1, "left": straight, "right": right}});
+        let root = shape.field("root").and_then(nested).unwrap();
+        assert_eq!((root.count, root.field("key").unwrap().seen), (10, 10));
+        let of = |kind| root.field("key").unwrap().of(kind);
+        assert_eq!(
+            (
+                of(ElementType::Int32),
+                of(ElementType::String),
+                of(ElementType::Double)
+            ),
+            (8, 1, 1)
+        );
+        assert_eq!(root.field("other").unwrap().seen, 1);
+        for name in ["left", "right"] {
+            let inner = root.field(name).and_then(nested).unwrap();
+            assert!(inner.is_outer && inner.fields.is_empty(), "{name}");
+        }
     }
 
     #[test]

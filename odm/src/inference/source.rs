@@ -364,11 +364,12 @@ impl Source<'_> {
                     )?;
                 }
                 (option, value) => {
-                    let value = match value {
-                        Bson::Array(_) => format!("odm::bson::bson!({})", literal::bson(value)),
-                        value => literal::bson(value),
-                    };
-                    writeln!(out, "        .option({}, {value})", literal::text(option))?;
+                    writeln!(
+                        out,
+                        "        .option({}, {})",
+                        literal::text(option),
+                        literal::bson(value)
+                    )?;
                 }
             }
         }
