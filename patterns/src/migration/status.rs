@@ -37,6 +37,8 @@ pub struct StepStatus {
     pub kind: StepKind,
     /// How far it is.
     pub standing: Standing,
+    /// Whether [`require_done`](Migrations::require_done) waits for it: it is not done, and does not run every time.
+    pub is_pending: bool,
     /// What is recorded of it.
     pub record: Option<StepRecord>,
 }
@@ -91,15 +93,9 @@ impl MigrationStatus {
         step.map(|step| &step.standing)
     }
 
-    /// The steps that are to be run, in their order.
+    /// The steps that are not done, in their order: those of [`Migrations::pending`].
     pub fn pending(&self) -> Vec<&str> {
-        let is_done = |step: &&StepStatus| {
-            matches!(
-                step.standing,
-                Standing::Done | Standing::Changed | Standing::EveryTime
-            )
-        };
-        let steps = self.steps.iter().filter(|step| !is_done(step));
+        let steps = self.steps.iter().filter(|step| step.is_pending);
         steps.map(|step| step.id.as_str()).collect()
     }
 }
@@ -143,6 +139,7 @@ impl Migrations {
                     true => Standing::OutOfOrder,
                     false => standing(step, record, lease.as_ref()),
                 },
+                is_pending: is_pending(step, record),
                 record: record.cloned(),
             }
         });

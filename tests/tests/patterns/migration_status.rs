@@ -14,6 +14,7 @@ crate::on_every_backend! {
     status_says_how_things_stand,
     a_plan_changes_nothing,
     a_gate_is_cheap,
+    what_is_pending_is_so_in_either_list,
     runs_are_told_of,
 }
 
@@ -111,6 +112,23 @@ async fn a_gate_is_cheap(db: &Db) {
             .to_string()
             .contains("steps: 4")
     );
+}
+
+async fn what_is_pending_is_so_in_either_list(db: &Db) {
+    // One that runs in every run is none that a program waits for, even where it failed.
+    let migrations = || {
+        Migrations::new()
+            .step(noting("1"))
+            .step(failing("2", 1).every_time())
+            .step(failing("3", 1).fingerprint("new").on_change())
+    };
+    migrations().run(db).await.unwrap_err();
+    let status = migrations().status(db).await.unwrap();
+    let error = Some("not yet".to_owned());
+    assert_eq!(status.standing("2"), Some(&Standing::Failed { error }));
+    assert_eq!(status.pending(), ["3"]);
+    assert_eq!(migrations().pending(db).await.unwrap(), status.pending());
+    assert!(!status.is_settled() && !status.steps[1].is_pending);
 }
 
 async fn runs_are_told_of(db: &Db) {
