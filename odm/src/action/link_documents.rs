@@ -20,7 +20,8 @@ use crate::schema::ModelDescriptor;
 /// The other side is in its model's own collection, so that both are: in a collection named at run time it is an error
 /// of kind `InvalidArgument`.
 ///
-/// Cost: two reads (none to unlink), and one write for each side that changes.
+/// Cost: two reads, and one write for each side that changes. To unlink is one write for each side, and a read where a
+/// tenant unlinks from a document that tenants share.
 #[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct LinkDocuments {

@@ -40,6 +40,10 @@ impl RenameCollection {
     }
 
     async fn run(self) -> Result<()> {
+        if !self.target.is_untyped() {
+            let whole = self.target.db().check_whole("renameCollection");
+            whole.map_err(|error| self.target.explain(error, "renameCollection"))?;
+        }
         let namespace = self.target.namespace().clone();
         let to = Namespace {
             database: namespace.database.clone(),

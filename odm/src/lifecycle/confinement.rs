@@ -320,8 +320,12 @@ impl Confinement {
         };
         let mut made = image(AFTER)?;
         made.append(bson::cstr!("operationType"), "insert");
-        // What a document was says whose it was; what it is since then, if that is told, that it is theirs still.
+        // What a document was says whose it was; what it is since then, if that is told, that it is theirs still. What
+        // was written says so too, if it is not told.
         let mut changed = image(BEFORE)?;
+        let written = format!("updateDescription.updatedFields.{}", self.tenant.name);
+        let same = bson::RawArrayBuf::from_iter([RawBson::Null, self.value.clone()]);
+        changed.append(document::key(&written)?, rawdoc! { "$in": same });
         let mut none = RawDocumentBuf::new();
         none.append(document::key(AFTER)?, RawBson::Null);
         changed.append(

@@ -76,7 +76,8 @@ impl Joins {
                 }
                 return Ok(());
             }
-            Tenancy::Of(_) if target.is_untyped() => return Ok(()),
+            // Without a model it shows everything, but for what is said to have one.
+            Tenancy::Of(_) if target.is_untyped() && self.0.is_empty() => return Ok(()),
             Tenancy::Of(_) => {}
         }
         let confining = Confining {
@@ -241,6 +242,9 @@ impl Confining<'_> {
             .chain(joined.map(|joined| joined.tenant))
             .collect();
         if tenants.is_empty() {
+            if self.target.is_untyped() {
+                return Ok(None);
+            }
             let message = format!(
                 "a stage in MongoDB's words names a collection (`{place}`: {}) whose documents may be those of other \
                  tenants: take the typed stage, `raw_collection`, or `across_tenants()`",

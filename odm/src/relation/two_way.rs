@@ -168,6 +168,8 @@ impl TwoWay {
             false => (&self.near, &self.far, near, far),
         };
         if how == Relink::Unlink {
+            one.check_seen(a, other).await?;
+            other.check_seen(b, one).await?;
             let first = one.detach(a, b).await?;
             return Ok(other.detach(b, a).await? || first);
         }

@@ -451,6 +451,13 @@ async fn what_is_about_all_is_refused(db: &Db) {
     let ann = db.for_tenant("ann");
     is_refused(ann.collection::<Order>().drop().await, "Order", "o");
     is_refused(ann.collection::<Order>().rename("others").await, "Order", "o");
+    // A shared collection could take the place of that of all tenants.
+    let countries = || ann.collection::<Country>();
+    let error = countries().rename("orders").drop_target().await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.model()),
+        (ErrorKind::Tenant, Some("Country"))
+    );
     let error = ann.drop().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Tenant);
     let error = ann

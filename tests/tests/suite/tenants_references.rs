@@ -291,6 +291,11 @@ async fn links_of_shared_documents_leave_no_half_of_another_tenant(db: &Db) {
         (ErrorKind::Tenant, Some("task")),
         "{error:?}"
     );
+    let error = of_ann.unlink(1, |t| t.person, 1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tenant, "{error:?}");
+    let people = ann.collection::<Person>();
+    let error = people.unlink(1, |p| p.task, 1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tenant, "{error:?}");
     assert_eq!(stored().await, before);
     // What is the tenant's own is let go.
     of_ann.link(2, |t| t.person, 2).await.unwrap();
@@ -306,6 +311,8 @@ async fn links_of_shared_documents_leave_no_half_of_another_tenant(db: &Db) {
         [Some(Ref::new(2)), Some(Ref::new(3))]
     );
     assert_eq!(tasks[0].person, None);
+    assert!(people.unlink(2, |p| p.task, 3).await.unwrap());
+    assert_eq!(of_ann.get(3).required().await.unwrap().person, None);
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]

@@ -115,6 +115,14 @@ async fn collections_are_named_with_their_model(db: &Db) {
         .await
         .unwrap();
     assert_eq!(copies.find_all().await.unwrap(), [Page { id: 1 }]);
+    // A collection without a model shows everything, but of what is said to have one.
+    let raw = || ann.raw_collection("pages");
+    let union = raw().aggregate_raw([doc! { "$unionWith": "bills" }, doc! { "$unionWith": "pages_2" }]);
+    assert_eq!(union.naming(&bills).await.unwrap().len(), 3);
+    for stage in [doc! { "$merge": "bills" }, doc! { "$out": "bills" }] {
+        let written = raw().aggregate_raw([stage]).naming(&bills);
+        assert_eq!(written.await.unwrap_err().kind(), ErrorKind::Tenant);
+    }
     // Which other tenant's handle names it does not matter.
     let named = pages.aggregate_raw([doc! { "$unionWith": "bills" }]);
     let named = named.naming(&db.across_tenants().collection::<Bill>());
