@@ -169,7 +169,7 @@ impl<D: Record> Collection<D> {
     }
 
     /// How many documents there are, as the collection says of itself: fast, and exact unless the server had a
-    /// crash or is sharded.
+    /// crash or is sharded. In a transaction, a snapshot, and of a model with a condition of its own, it is counted.
     pub fn estimated_count(&self) -> Count {
         Count::new(&self.target, Ok(bson::RawDocumentBuf::new()), true)
     }

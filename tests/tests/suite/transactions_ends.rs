@@ -18,6 +18,7 @@ crate::on_every_backend! {
     a_commit_that_took_effect_is_not_said_to_be_rolled_back,
     a_commit_in_the_body_whose_end_is_open_is_neither_rolled_back_nor_run_again,
     a_commit_in_the_body_whose_end_is_open_is_asked_again,
+    nobody_estimates_in_a_transaction,
 }
 
 /// Longer than an operation takes that nobody waits for any more.
@@ -225,4 +226,15 @@ async fn a_commit_in_the_body_whose_end_is_open_is_asked_again(db: &Db) {
     .await
     .unwrap();
     assert_eq!((ends.seen(), count(db).await), ((true, false), 1));
+}
+
+async fn nobody_estimates_in_a_transaction(db: &Db) {
+    insert(db, 1).await.unwrap();
+    let tx = db.begin().await.unwrap();
+    insert(&tx, 2).await.unwrap();
+    let items = tx.raw_collection("items");
+    assert_eq!(items.estimated_count().await.unwrap(), 2);
+    assert_eq!(tx.raw_collection("none").estimated_count().await.unwrap(), 0);
+    tx.abort().await;
+    assert_eq!(count(db).await, 1);
 }

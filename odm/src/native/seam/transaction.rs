@@ -162,7 +162,11 @@ impl NativeTransaction {
     }
 
     /// Runs one operation on the overlay; any failure aborts the transaction, as on the server.
-    fn run(&self, operation: Operation) -> Outcomes<Response> {
+    fn run(&self, mut operation: Operation) -> Outcomes<Response> {
+        // Nobody estimates in a transaction.
+        if let Operation::Count(count) = &mut operation {
+            count.estimated = false;
+        }
         let mut state = self.state();
         if self.lifetime.is_over() && matches!(&*state, State::Running(_)) {
             *state = State::Aborted;
@@ -202,8 +206,7 @@ fn refuse(operation: &Operation, first: bool, unreadable: bool) -> Outcomes<()> 
                 _ => return Ok(()),
             }
         }
-        // A count is made of a pipeline, unless an estimate will do; a bulk write of the writes that it holds.
-        Operation::Count(own) if own.estimated => "count",
+        // A count is made of a pipeline; a bulk write of the writes that it holds.
         Operation::Count(_) => "aggregate",
         Operation::BulkWrite(_) => "update",
         // These have their own words.
