@@ -139,11 +139,11 @@ impl Transaction for MongoTransaction {
             let committed = to_its_end(async move {
                 let mut session = session.end("the transaction was committed").await;
                 let committed = session.commit_transaction().await;
-                committed.map_err(|e| error::located(e.into(), "commitTransaction", true, None))?;
+                // Whatever came of it: it may be stored, and what it read was seen.
                 if let Some(after) = after {
                     session::follow(&mut *after.lock().await, &session);
                 }
-                Ok::<_, Error>(())
+                committed.map_err(|e| error::located(e.into(), "commitTransaction", true, None))
             });
             committed.await.map_err(|unfinished| {
                 let text = "whether the transaction was committed is not known";
@@ -154,11 +154,14 @@ impl Transaction for MongoTransaction {
 
     fn abort(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let session = self.session.clone();
-            // A transaction that the server no longer knows is aborted already.
+            let (session, after) = (self.session.clone(), self.after.clone());
             let _ = to_its_end(async move {
                 let mut session = session.end("the transaction was aborted").await;
-                session.abort_transaction().await
+                // A transaction that the server no longer knows is aborted already.
+                let _ = session.abort_transaction().await;
+                if let Some(after) = after {
+                    session::follow(&mut *after.lock().await, &session);
+                }
             })
             .await;
         })
