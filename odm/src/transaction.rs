@@ -49,7 +49,7 @@ impl Tx {
     pub async fn commit(&self) -> Result<()> {
         let result = self.guard.commit().await;
         if result.is_err() {
-            self.guard.rolled_back().await;
+            self.guard.ended().await;
         }
         result
     }
@@ -57,7 +57,7 @@ impl Tx {
     /// Forgets the writes. Does nothing when the transaction is over or being committed. One round trip.
     pub async fn abort(&self) {
         self.guard.abort().await;
-        self.guard.rolled_back().await;
+        self.guard.ended().await;
     }
 
     /// Whether the transaction was neither committed nor aborted yet.

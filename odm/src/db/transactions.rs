@@ -135,7 +135,11 @@ impl Db {
 
     /// Runs an action if the transaction is rolled back in the end: it is aborted, fails, or cannot be committed.
     /// Never outside of a transaction, where nothing is rolled back, and not when a transaction is only dropped, or it is
-    /// not known whether it was committed.
+    /// not known whether it was committed. What runs in [`transaction`](Db::transaction) is rolled back once it is not run
+    /// again, also where it was aborted in it.
+    ///
+    /// An action that holds the transaction, or a collection of it, keeps one that is only dropped from being aborted at
+    /// once: take the database that it was begun on.
     pub fn after_rollback<F>(&self, action: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,7 +1,7 @@
 //! The state of a transaction, shared by all that runs inside it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
@@ -34,6 +34,8 @@ pub(crate) struct Guard {
     /// The database that the transaction was begun on.
     outer: Db,
     endings: Mutex<Endings>,
+    /// Whether whoever began it may run it again, and says when it is rolled back for good.
+    is_run: AtomicBool,
 }
 
 /// What waits for the end of the transaction.
@@ -52,7 +54,13 @@ impl Guard {
             doomed: Mutex::new(None),
             outer,
             endings: Mutex::default(),
+            is_run: AtomicBool::new(false),
         }
+    }
+
+    /// Leaves what waits for the rollback to whoever runs the transaction.
+    pub(super) fn is_to_be_run(&self) {
+        self.is_run.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn outer(&self) -> &Db {
@@ -67,6 +75,18 @@ impl Guard {
     /// Runs this when the transaction is rolled back and not run again.
     pub(crate) fn after_rollback(&self, action: BoxFuture<'static, ()>) {
         self.endings().rollback.push(action);
+    }
+
+    /// The same where nobody runs the transaction again.
+    pub(super) async fn ended(&self) {
+        if !self.is_run.load(Ordering::Relaxed) {
+            self.rolled_back().await;
+        }
+    }
+
+    /// Drops what waits for the end: the transaction is run again.
+    pub(super) fn forget(&self) {
+        drop(std::mem::take(&mut *self.endings()));
     }
 
     /// Runs what waits for the rollback, if the transaction is rolled back: it may be committed, or nobody may know

@@ -38,6 +38,7 @@ where
             Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => continue,
             Err(error) => return Err(error.into()),
         };
+        tx.guard().is_to_be_run();
         let value = match body(tx.clone()).await {
             Ok(value) => value,
             Err(error) => {
@@ -45,6 +46,7 @@ where
                 // The body may have committed it, or asked for that without being told whether it is.
                 let again = tx.guard().is_aborted() && tx.guard().is_transient();
                 if again && backoff.wait().await {
+                    tx.guard().forget();
                     continue;
                 }
                 tx.guard().rolled_back().await;
@@ -53,11 +55,14 @@ where
         };
         // The body may have ended the transaction itself.
         if tx.guard().is_over() {
+            tx.guard().rolled_back().await;
             return Ok(value);
         }
         match commit(&tx, &mut backoff).await {
             Ok(()) => return Ok(value),
-            Err(error) if error.has_label(TRANSIENT) && tx.guard().is_aborted() && backoff.wait().await => {}
+            Err(error) if error.has_label(TRANSIENT) && tx.guard().is_aborted() && backoff.wait().await => {
+                tx.guard().forget();
+            }
             Err(error) => {
                 tx.guard().rolled_back().await;
                 return Err(error.into());

@@ -240,6 +240,48 @@ fn a_commit_that_conflicts_runs_the_body_again() {
     assert_eq!((runs.get(), fake.transactions()), (2, (2, 1, 0)));
 }
 
+#[test]
+fn what_is_run_again_is_not_rolled_back() {
+    // The body ends its transaction itself, by a commit or an abort.
+    for commits in [true, false] {
+        let fake = Fake::default();
+        if commits {
+            fake.commit_answers(Err(conflict()));
+        }
+        let first = Ends::default();
+        let runs = Cell::new(0);
+        block_on(fake.db().transaction(async |tx| {
+            runs.set(runs.get() + 1);
+            if runs.get() > 1 {
+                return Ok(());
+            }
+            first.follow(&tx).await;
+            if commits {
+                return tx.commit().await;
+            }
+            tx.guard().notice(&conflict());
+            tx.abort().await;
+            Err(conflict())
+        }))
+        .unwrap();
+        assert_eq!((runs.get(), first.seen()), (2, (false, false)), "{commits}");
+    }
+}
+
+#[test]
+fn a_body_that_aborts_rolls_back_once() {
+    let fake = Fake::default();
+    let ends = Ends::default();
+    block_on(fake.db().transaction(async |tx| {
+        ends.follow(&tx).await;
+        tx.abort().await;
+        assert_eq!(ends.seen(), (false, false));
+        Ok(())
+    }))
+    .unwrap();
+    assert_eq!((fake.transactions(), ends.seen()), ((1, 0, 1), (false, true)));
+}
+
 fn no_such_transaction() -> Error {
     Error::new(ErrorKind::Conflict, "the transaction has been aborted")
         .with_code(251)
