@@ -311,7 +311,8 @@ async fn links_of_shared_documents_leave_no_half_of_another_tenant(db: &Db) {
         [Some(Ref::new(2)), Some(Ref::new(3))]
     );
     assert_eq!(tasks[0].person, None);
-    assert!(people.unlink(2, |p| p.task, 3).await.unwrap());
+    let unlinked = ann.collection::<Person>().unlink(2, |p| p.task, 3).await;
+    assert!(unlinked.unwrap());
     assert_eq!(of_ann.get(3).required().await.unwrap().person, None);
 }
 
