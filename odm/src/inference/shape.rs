@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bson::spec::{BinarySubtype, ElementType};
 use bson::{Bson, RawArray, RawBsonRef, RawDocument};
 
+use super::recursion;
+
 /// How many different texts are kept before there are too many to be a set.
 const MOST_TEXTS: usize = 16;
 /// How many bytes a text may have to be kept.
@@ -351,8 +353,8 @@ impl DocumentShape {
         all
     }
 
-    /// Counts what another one has counted.
-    pub(crate) fn merge(&mut self, other: DocumentShape) {
+    /// Counts what another one has counted. What goes on as more of the same in one of them does in both.
+    pub(crate) fn merge(&mut self, mut other: DocumentShape) {
         let is_same = self.fields.len() == other.fields.len()
             && self
                 .fields
@@ -363,12 +365,14 @@ impl DocumentShape {
         self.count += other.count;
         self.named += other.named;
         self.repeats |= other.repeats;
+        self.is_outer |= other.is_outer;
         if self.values.is_some() || other.values.is_some() {
             let mut values = self.united();
             values.merge(other.united());
             self.values = Some(Box::new(values));
             return;
         }
+        let more = recursion::align(self, &mut other);
         let mut after = 0;
         for (name, shape) in other.fields {
             let place = match self.places.get(&name) {
@@ -377,6 +381,9 @@ impl DocumentShape {
             };
             after = place + 1;
             self.fields[place].1.merge(shape);
+        }
+        for inner in more {
+            self.merge(inner);
         }
     }
 }
