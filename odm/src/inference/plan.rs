@@ -354,7 +354,7 @@ impl Plan {
         if !is_set {
             return Type::Plain("String");
         }
-        let mut names = Names::default();
+        let mut names = Names::of_variants();
         let variants = texts
             .iter()
             .map(|text| (names.take([name::variant(text)], ""), text.clone()));
