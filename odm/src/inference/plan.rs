@@ -212,7 +212,7 @@ impl Plan {
         }
         let is_document = shape.is_only(ElementType::EmbeddedDocument) && !shape.is_nullable();
         match (is_document, shape.documents.as_deref()) {
-            (true, Some(documents)) if is_rigid(documents) && is_struct(documents, self.settings) => {
+            (true, Some(documents)) if is_rigid(documents, self.settings) => {
                 self.structure(documents, "key", owner, 1, "_id")
             }
             (true, _) => Type::Plain("odm::bson::RawDocumentBuf"),
