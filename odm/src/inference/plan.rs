@@ -114,9 +114,17 @@ impl Plan {
             );
             let model = PlannedModel { index, kind: None };
             let mut notes = Vec::new();
+            let shown = Settings {
+                show_values: true,
+                ..self.settings
+            };
             if let Some((tag, kinds)) = collection.told_apart() {
+                let how = match collection.kinds(shown) {
+                    Some(_) => "with `show_values(true)` each is a model",
+                    None => "one model holds all",
+                };
                 notes.push(format!(
-                    "the field `{tag}` tells {} shapes of documents apart: with `show_values(true)` each is a model",
+                    "the field `{tag}` tells {} shapes of documents apart: {how}",
                     kinds.len()
                 ));
             }
