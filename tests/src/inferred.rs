@@ -31,6 +31,32 @@ pub fn documents() -> Vec<(&'static str, Vec<Document>)> {
             vec![doc! {"_id": 1, "a \"b\"\n*/": 1, "größe": 2, "": {"": 1}}],
         ),
         ("animals", animals()),
+        (
+            "events",
+            vec![
+                doc! {"_id": 1, "kind": "made", "data": {"$date": 1}},
+                doc! {"_id": 2, "kind": "gone", "why": "x"},
+            ],
+        ),
+        (
+            "forms",
+            (0..6)
+                .map(|n| doc! {"_id": n, "state": if n % 2 == 0 { "N/A" } else { "NA" }})
+                .collect(),
+        ),
+        (
+            "spots",
+            [1.5, 3.5]
+                .map(|x| doc! {"_id": {"at": {"coordinates": [x, 2.5], "type": "Point"}, "by": {"b": 1, "a": 2}}})
+                .to_vec(),
+        ),
+        (
+            "talks",
+            vec![doc! {"_id": 1, "topics": {
+                "2019": {"text": "a", "replies": [{"text": "b", "replies": [{"text": "c"}]}]},
+                "2020": {"text": "d", "replies": [{"text": "e", "likes": 3}]},
+            }}],
+        ),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bson::spec::ElementType;
 
 use super::planned::Type;
-use super::shape::{DocumentShape, Shape};
+use super::shape::{ArrayShape, DocumentShape, Shape};
 use super::{Settings, name};
 
 /// Whether a field of a model can be stored under this name.
@@ -51,14 +51,23 @@ pub(crate) fn scalar_key(shape: &Shape, settings: Settings) -> Option<Type> {
     (shape.is_only(ElementType::Binary) && uuids).then_some(Type::Plain("odm::bson::Uuid"))
 }
 
-/// Whether all have the same fields in the same order, at all depths.
-pub(super) fn is_rigid(documents: &DocumentShape) -> bool {
+/// Whether structs keep the order of the fields: all have the same in the same order, at all depths, and none becomes a
+/// map or a type that has an order of its own.
+pub(super) fn is_rigid(documents: &DocumentShape, settings: Settings) -> bool {
     let nested = |shape: &Shape| {
-        let inner = shape.documents.as_deref().is_none_or(is_rigid);
-        let items = shape.arrays.as_deref().map(|arrays| &arrays.items);
-        inner && items.is_none_or(|items| items.documents.is_none())
+        let inner = shape.documents.as_deref();
+        inner.is_none_or(|inner| is_rigid(inner, settings) && geometry(inner, settings).is_none())
+            && !shape.arrays.as_deref().is_some_and(has_documents)
     };
-    !documents.differ && !documents.repeats && documents.fields.iter().all(|(_, shape)| nested(shape))
+    !documents.differ
+        && !documents.repeats
+        && is_struct(documents, settings)
+        && documents.fields.iter().all(|(_, shape)| nested(shape))
+}
+
+/// Whether elements are documents, or arrays that have some.
+fn has_documents(arrays: &ArrayShape) -> bool {
+    arrays.items.documents.is_some() || arrays.items.arrays.as_deref().is_some_and(has_documents)
 }
 
 /// The Rust number that all of them are, by their values.
@@ -175,4 +184,34 @@ pub(super) fn notes(shape: &Shape, within: u64, ty: &Type) -> Vec<String> {
         notes.push("an array without elements in all documents".to_owned());
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, rawdoc};
+
+    use super::*;
+
+    #[test]
+    fn only_structs_keep_the_order_of_fields() {
+        let is_rigid = |first: RawDocumentBuf, second: RawDocumentBuf| {
+            let mut documents = DocumentShape::default();
+            documents.add(&first);
+            documents.add(&second);
+            is_rigid(&documents, Settings::default())
+        };
+        let inner = |n: i32| rawdoc! {"a": n, "b": {"z": [[n]], "c": {"y": "x", "d": n}}};
+        assert!(is_rigid(inner(1), inner(2)));
+        assert!(!is_rigid(rawdoc! {"a": 1, "b": 1}, rawdoc! {"b": 1, "a": 1}));
+        for one in [
+            rawdoc! {"a": {"2020": 1, "2019": 2}},
+            rawdoc! {"a": {"b": {"y.z": 1, "c": 2}}},
+            rawdoc! {"a": {"type": "Point", "coordinates": [1.5, 2.5]}},
+            rawdoc! {"a": {"$ref": "b", "$id": 1}},
+            rawdoc! {"a": [[{"b": 1, "c": 2}]]},
+            rawdoc! {},
+        ] {
+            assert!(!is_rigid(one.clone(), one.clone()), "{one:?}");
+        }
+    }
 }

@@ -159,10 +159,14 @@ impl Inspected {
         found.and_then(|(tag, parts)| Some((*tag, parts.as_ref()?)))
     }
 
-    /// The kinds that become models.
+    /// The kinds that become models. Serde reads the fields of a document before it knows its kind, and what only bytes
+    /// hold is not kept then.
     pub(crate) fn kinds(&self, settings: Settings) -> Option<(&'static str, &Parts)> {
         let fits = |parts: &Parts| {
-            let plain = |documents: &DocumentShape| documents.fields.iter().all(|(name, _)| is_fit(name));
+            let plain = |documents: &DocumentShape| {
+                let mut fields = documents.fields.iter();
+                fields.all(|(name, shape)| is_fit(name) && is_simple(shape))
+            };
             parts.values().all(plain) && parts.keys().all(|kind| !kind.is_empty())
         };
         // A time series is told apart by its source alone.
@@ -192,4 +196,39 @@ fn is_simple(shape: &super::shape::Shape) -> bool {
 
 fn is_of_id(index: &IndexInfo) -> bool {
     index.name == "_id_" || index.spec.contains_key("clustered")
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, doc, rawdoc};
+
+    use super::*;
+
+    fn inspected(documents: &[RawDocumentBuf]) -> Inspected {
+        let info = CollectionInfo {
+            name: "animals".to_owned(),
+            kind: "collection".to_owned(),
+            options: doc! {},
+        };
+        let mut inspected = Inspected::new(info, Vec::new());
+        for document in documents {
+            inspected.add(document);
+        }
+        inspected.complete();
+        inspected
+    }
+
+    #[test]
+    fn kinds_hold_nothing_that_only_bytes_hold() {
+        let settings = Settings {
+            show_values: true,
+            ..Settings::default()
+        };
+        let cat = rawdoc! {"_id": 1, "kind": "cat", "lives": 9};
+        let dog = |more: RawDocumentBuf| rawdoc! {"_id": 2, "kind": "dog", "tricks": [more]};
+        let plain = inspected(&[cat.clone(), dog(rawdoc! {"name": "sit"})]);
+        assert!(plain.kinds(settings).is_some());
+        let bytes = inspected(&[cat, dog(rawdoc! {"$date": 1})]);
+        assert!(bytes.told_apart().is_some() && bytes.kinds(settings).is_none());
+    }
 }

@@ -85,26 +85,53 @@ const SINGULARS: [(&str, &str); 21] = [
     ("women", "woman"),
 ];
 
-/// Names that are taken, of types or of the fields of one.
+/// Names that are taken, of types, or of the fields or variants of one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+    /// Whether names are the same that differ in case and underscores alone.
+    ignores_case: bool,
+}
 
 impl Names {
     /// Those of types that no model may have.
     pub(crate) fn of_types() -> Names {
-        Names(TAKEN.iter().map(|name| (*name).to_owned()).collect())
+        Names {
+            taken: TAKEN.iter().map(|name| (*name).to_owned()).collect(),
+            ignores_case: false,
+        }
+    }
+
+    /// Those of variants: the derive gives each a handle in snake case, and these differ too.
+    pub(crate) fn of_variants() -> Names {
+        Names {
+            ignores_case: true,
+            ..Names::default()
+        }
+    }
+
+    /// What tells a name from others.
+    fn key(&self, name: &str) -> String {
+        match self.ignores_case {
+            true => name.replace('_', "").to_lowercase(),
+            false => name.to_owned(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.taken.contains(&self.key(name))
     }
 
     /// Takes the first of these names that is free, or the last with a number behind it. Of types also the name of what
     /// the derive makes must be free.
     pub(crate) fn take(&mut self, wanted: impl IntoIterator<Item = String>, made: &str) -> String {
         let mut last = String::new();
-        let is_free = |names: &BTreeSet<String>, name: &str| {
-            !names.contains(name) && (made.is_empty() || !names.contains(&format!("{name}{made}")))
+        let is_free = |names: &Names, name: &str| {
+            !names.has(name) && (made.is_empty() || !names.has(&format!("{name}{made}")))
         };
         let mut found = None;
         for name in wanted {
-            if is_free(&self.0, &name) {
+            if is_free(self, &name) {
                 found = Some(name);
                 break;
             }
@@ -114,13 +141,11 @@ impl Names {
             // With a number behind it, it is no keyword; and one identifier has one spelling here.
             let plain = last.trim_start_matches("r#");
             let mut numbers = (2_u64..).map(|number| format!("{plain}{number}"));
-            numbers
-                .find(|name| is_free(&self.0, name))
-                .unwrap_or(last.clone())
+            numbers.find(|name| is_free(self, name)).unwrap_or(last.clone())
         });
-        self.0.insert(name.clone());
+        self.taken.insert(self.key(&name));
         if !made.is_empty() {
-            self.0.insert(format!("{name}{made}"));
+            self.taken.insert(self.key(&format!("{name}{made}")));
         }
         name
     }
@@ -350,6 +375,17 @@ mod tests {
         assert_eq!(take(&["Address"]), "Address");
         assert_eq!(take(&["Address", "PatronAddress"]), "PatronAddress");
         assert_eq!(take(&["AddressFields"]), "AddressFields2");
+    }
+
+    #[test]
+    fn variants_differ_in_snake_case() {
+        let mut names = Names::of_variants();
+        let mut take = |text: &str| names.take([variant(text)], "");
+        let taken = ["N/A", "NA", "Na2", "A", "a", "onHold", "on hold", "onhold"].map(&mut take);
+        assert_eq!(
+            taken,
+            ["NA", "Na2", "Na22", "A", "A2", "OnHold", "OnHold2", "Onhold3"]
+        );
     }
 
     #[test]

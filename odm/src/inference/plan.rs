@@ -114,9 +114,17 @@ impl Plan {
             );
             let model = PlannedModel { index, kind: None };
             let mut notes = Vec::new();
+            let shown = Settings {
+                show_values: true,
+                ..self.settings
+            };
             if let Some((tag, kinds)) = collection.told_apart() {
+                let how = match collection.kinds(shown) {
+                    Some(_) => "with `show_values(true)` each is a model",
+                    None => "one model holds all",
+                };
                 notes.push(format!(
-                    "the field `{tag}` tells {} shapes of documents apart: with `show_values(true)` each is a model",
+                    "the field `{tag}` tells {} shapes of documents apart: {how}",
                     kinds.len()
                 ));
             }
@@ -212,7 +220,7 @@ impl Plan {
         }
         let is_document = shape.is_only(ElementType::EmbeddedDocument) && !shape.is_nullable();
         match (is_document, shape.documents.as_deref()) {
-            (true, Some(documents)) if is_rigid(documents) && is_struct(documents, self.settings) => {
+            (true, Some(documents)) if is_rigid(documents, self.settings) => {
                 self.structure(documents, "key", owner, 1, "_id")
             }
             (true, _) => Type::Plain("odm::bson::RawDocumentBuf"),
@@ -354,7 +362,7 @@ impl Plan {
         if !is_set {
             return Type::Plain("String");
         }
-        let mut names = Names::default();
+        let mut names = Names::of_variants();
         let variants = texts
             .iter()
             .map(|text| (names.take([name::variant(text)], ""), text.clone()));

@@ -64,7 +64,7 @@ fn is_within(inner: &DocumentShape, field: &str, known: &BTreeSet<&str>) -> bool
 /// Counts what is nested by this field as more of the same.
 fn unite(documents: &mut DocumentShape, field: &str) {
     if let Some(inner) = field_mut(documents, field).and_then(take) {
-        absorb(documents, inner);
+        documents.merge(inner);
     }
 }
 
@@ -75,20 +75,19 @@ fn take(shape: &mut Shape) -> Option<DocumentShape> {
     Some(std::mem::replace(inner, mark))
 }
 
-/// Counts other documents of the same shape, and what they hold where there is a mark: by this name or another, in
-/// whatever order they are nested.
-fn absorb(documents: &mut DocumentShape, mut inner: DocumentShape) {
-    let mut deeper = Vec::new();
-    for (name, shape) in &mut inner.fields {
-        let is_marked = |own: &Shape| nested(own).is_some_and(|own| own.is_outer);
-        if documents.field(name).is_some_and(is_marked) {
-            deeper.extend(take(shape));
+/// Leaves a mark in both where one of two has it, by whatever name, and gives what was there: more of the same, to be
+/// counted too.
+pub(super) fn align(one: &mut DocumentShape, other: &mut DocumentShape) -> Vec<DocumentShape> {
+    let is_marked = |shape: &Shape| nested(shape).is_some_and(|inner| inner.is_outer);
+    let mut taken = Vec::new();
+    for (name, shape) in &mut other.fields {
+        match (one.field(name).is_some_and(is_marked), is_marked(shape)) {
+            (true, false) => taken.extend(take(shape)),
+            (false, true) => taken.extend(field_mut(one, name).and_then(take)),
+            _ => {}
         }
     }
-    documents.merge(inner);
-    for inner in deeper {
-        absorb(documents, inner);
-    }
+    taken
 }
 
 fn field_mut<'a>(documents: &'a mut DocumentShape, field: &str) -> Option<&'a mut Shape> {
@@ -150,6 +149,23 @@ mod tests {
         for name in ["left", "right"] {
             let inner = root.field(name).and_then(nested).unwrap();
             assert!(inner.is_outer && inner.fields.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_in_one_of_two_goes_on_in_both() {
+        let answer = rawdoc! {"text": "b", "answers": [{"text": "c"}]};
+        let on = rawdoc! {"text": "a", "answers": [answer]};
+        let once = rawdoc! {"text": "d", "answers": [{"text": "e", "likes": 3}]};
+        for (first, second) in [(&on, &once), (&once, &on)] {
+            let threads = rawdoc! {"2019": first.clone(), "2020": second.clone()};
+            let shape = folded(&rawdoc! {"_id": 1, "threads": threads});
+            let all = shape.field("threads").and_then(nested).unwrap().united();
+            let thread = nested(&all).unwrap();
+            assert_eq!((thread.count, thread.field("text").unwrap().seen), (5, 5));
+            assert_eq!(thread.field("likes").unwrap().seen, 1);
+            let inner = thread.field("answers").and_then(nested).unwrap();
+            assert!(inner.is_outer && inner.fields.is_empty());
         }
     }
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bson::spec::{BinarySubtype, ElementType};
 use bson::{Bson, RawArray, RawBsonRef, RawDocument};
 
+use super::recursion;
+
 /// How many different texts are kept before there are too many to be a set.
 const MOST_TEXTS: usize = 16;
 /// How many bytes a text may have to be kept.
@@ -264,8 +266,10 @@ impl DocumentShape {
     /// Counts one more document.
     pub(crate) fn add(&mut self, document: &RawDocument) {
         self.count += 1;
+        let mut names = BTreeSet::new();
         if let Some(values) = &mut self.values {
-            for (_, value) in document.iter().flatten() {
+            for (name, value) in document.iter().flatten() {
+                self.repeats |= !names.insert(name.as_str());
                 self.named += 1;
                 values.add(value);
             }
@@ -283,7 +287,7 @@ impl DocumentShape {
             after = place + 1;
             count += 1;
             self.fields[place].1.add(value);
-            self.repeats |= self.fields[place].1.seen > self.count;
+            self.repeats |= !names.insert(name);
         }
         self.named += count as u64;
         self.differ |= count != self.fields.len() || (self.count > 1 && known != self.fields.len());
@@ -351,8 +355,8 @@ impl DocumentShape {
         all
     }
 
-    /// Counts what another one has counted.
-    pub(crate) fn merge(&mut self, other: DocumentShape) {
+    /// Counts what another one has counted. What goes on as more of the same in one of them does in both.
+    pub(crate) fn merge(&mut self, mut other: DocumentShape) {
         let is_same = self.fields.len() == other.fields.len()
             && self
                 .fields
@@ -363,12 +367,14 @@ impl DocumentShape {
         self.count += other.count;
         self.named += other.named;
         self.repeats |= other.repeats;
+        self.is_outer |= other.is_outer;
         if self.values.is_some() || other.values.is_some() {
             let mut values = self.united();
             values.merge(other.united());
             self.values = Some(Box::new(values));
             return;
         }
+        let more = recursion::align(self, &mut other);
         let mut after = 0;
         for (name, shape) in other.fields {
             let place = match self.places.get(&name) {
@@ -377,6 +383,9 @@ impl DocumentShape {
             };
             after = place + 1;
             self.fields[place].1.merge(shape);
+        }
+        for inner in more {
+            self.merge(inner);
         }
     }
 }
@@ -467,6 +476,25 @@ mod tests {
         let found = shape(&[rawdoc! {"a": {"b": [{"$date": 1}]}, "c": {"d": 1}}]);
         assert!(found.field("a").unwrap().needs_bytes);
         assert!(!found.field("c").unwrap().needs_bytes);
+    }
+
+    #[test]
+    fn names_that_come_twice_are_noticed_in_any_document() {
+        let twice = |name: &str| {
+            let fields = [name, name].map(|name| (bson::raw::CString::try_from(name).unwrap(), 1_i32));
+            RawDocumentBuf::from_iter(fields)
+        };
+        assert!(shape(&[rawdoc! {"a": 1}, twice("b")]).repeats);
+        assert!(!shape(&[rawdoc! {"a": 1}, rawdoc! {"b": 1}]).repeats);
+        let found = shape(&[rawdoc! {"a": {"c": 1}}, rawdoc! {"a": twice("b")}]);
+        let a = found.field("a").unwrap();
+        assert!(a.needs_bytes && a.documents.as_ref().unwrap().repeats && !found.repeats);
+
+        let wide: bson::Document = (0..=MOST_NAMES).map(|n| (format!("k{n}"), 1.into())).collect();
+        let mut found = shape(&[RawDocumentBuf::try_from(&wide).unwrap()]);
+        assert!(found.values.is_some() && !found.repeats);
+        found.add(&twice("k1"));
+        assert!(found.repeats);
     }
 
     #[test]

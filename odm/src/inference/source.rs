@@ -159,7 +159,7 @@ impl Source<'_> {
         )?;
         writeln!(out, "#[serde(tag = {})]", literal::text(tag))?;
         writeln!(out, "pub enum {name} {{")?;
-        let mut names = name::Names::default();
+        let mut names = name::Names::of_variants();
         for model in models {
             let (Some(kind), Some(planned)) = (&model.kind, self.plan.get(model.index)) else {
                 continue;

@@ -12,6 +12,11 @@ crate::on_every_backend! {
     names_stay_in_their_literals,
     keywords_and_numbers_are_told_apart,
     kinds_and_maps_that_mean_something_in_rust,
+    variants_differ_in_snake_case,
+    kinds_with_bytes_are_one_model,
+    what_goes_on_in_maps_keeps_its_fields,
+    names_that_come_twice_are_bytes,
+    the_order_within_an_id_stays,
     texts_stay_in_the_database,
     nothing_has_no_models,
     a_collection_that_is_not_there_is_an_error,
@@ -31,7 +36,7 @@ async fn infer(db: &Db) -> InferredModels {
     db.infer_models().all_documents().await.unwrap()
 }
 
-/// The source is Rust, and no name of a type or of a field in it is there twice.
+/// The source is Rust, and no name of a type, of a field or of a variant in it is there twice.
 #[track_caller]
 fn check(models: &InferredModels) -> String {
     let source = models.to_rust();
@@ -40,7 +45,18 @@ fn check(models: &InferredModels) -> String {
     for item in &file.items {
         let (name, fields) = match item {
             syn::Item::Struct(item) => (item.ident.to_string(), Some(&item.fields)),
-            syn::Item::Enum(item) => (item.ident.to_string(), None),
+            syn::Item::Enum(item) => {
+                let mut handles = BTreeSet::new();
+                for variant in &item.variants {
+                    let handle = variant.ident.to_string().to_lowercase();
+                    assert!(
+                        handles.insert(handle),
+                        "{} is there twice:\n{source}",
+                        variant.ident
+                    );
+                }
+                (item.ident.to_string(), None)
+            }
             syn::Item::Use(_) | syn::Item::Fn(_) => continue,
             other => panic!("{other:?} in:\n{source}"),
         };
@@ -181,6 +197,94 @@ async fn kinds_and_maps_that_mean_something_in_rust(db: &Db) {
     );
 }
 
+/// Two variants of one name in snake case are none that the derive takes.
+async fn variants_differ_in_snake_case(db: &Db) {
+    let states = (0..6).map(|n| doc! {"_id": n, "state": if n < 3 { "N/A" } else { "NA" }});
+    insert(db, "forms", &states.collect::<Vec<_>>()).await;
+    let kinds = [
+        doc! {"_id": 1, "kind": "N/A", "a": 1},
+        doc! {"_id": 2, "kind": "NA", "b": 1},
+    ];
+    insert(db, "kinds", &kinds).await;
+    let models = db.infer_models().all_documents().show_values(true).await.unwrap();
+    let source = check(&models);
+    for variant in ["    #[serde(rename = \"NA\")]\n    Na2,", "    Na2("] {
+        assert!(source.contains(variant), "{variant} in:\n{source}");
+    }
+}
+
+/// Serde reads fields before it knows the kind, and `{"$date": 1}` is then no document.
+async fn kinds_with_bytes_are_one_model(db: &Db) {
+    let events = [
+        doc! {"_id": 1, "kind": "made", "data": {"$date": 1}},
+        doc! {"_id": 2, "kind": "gone", "why": "x"},
+    ];
+    insert(db, "events", &events).await;
+    let models = db.infer_models().all_documents().show_values(true).await.unwrap();
+    let source = check(&models);
+    assert!(
+        source.contains("one model holds all") && source.contains("pub struct Event {"),
+        "{source}"
+    );
+    assert!(!source.contains("#[serde(tag"), "{source}");
+}
+
+/// One thread goes on and is folded, the other is not: what only the other has was lost.
+async fn what_goes_on_in_maps_keeps_its_fields(db: &Db) {
+    let on = doc! {"text": "a", "answers": [{"text": "b", "answers": [{"text": "c"}]}]};
+    let once = doc! {"text": "d", "answers": [{"text": "e", "likes": 3}]};
+    insert(
+        db,
+        "forums",
+        &[doc! {"_id": 1, "threads": {"2019": on, "2020": once}}],
+    )
+    .await;
+    let source = check(&infer(db).await);
+    for line in [
+        "pub threads: BTreeMap<String, Thread>,",
+        "pub answers: Option<Vec<Thread>>,",
+        "pub likes: Option<i32>,",
+    ] {
+        assert!(source.contains(line), "{line} in:\n{source}");
+    }
+}
+
+/// They were noticed only where all documents before had the name.
+async fn names_that_come_twice_are_bytes(db: &Db) {
+    let mut twice = bson::rawdoc! {"b": 1};
+    twice.append(bson::raw::cstr!("b"), 2);
+    let rows = vec![
+        bson::rawdoc! {"_id": 1, "a": {"c": 1}},
+        bson::rawdoc! {"_id": 2, "a": twice},
+    ];
+    RawCollection::new(db, "rows").insert_raw(rows).await.unwrap();
+    let source = check(&infer(db).await);
+    assert!(source.contains("pub a: odm::bson::RawDocumentBuf,"), "{source}");
+}
+
+/// Maps and places have an order of their own.
+async fn the_order_within_an_id_stays(db: &Db) {
+    let place = doc! {"coordinates": [1.5, 2.5], "type": "Point"};
+    insert(db, "spots", &[doc! {"_id": {"n": 1, "place": place}}]).await;
+    insert(db, "years", &[doc! {"_id": {"years": {"2020": 1, "2019": 2}}}]).await;
+    insert(
+        db,
+        "days",
+        &[doc! {"_id": {"n": 1, "of": {"year": 2020, "day": 3}}}],
+    )
+    .await;
+    let source = check(&infer(db).await);
+    assert_eq!(
+        source.matches("pub id: odm::bson::RawDocumentBuf,").count(),
+        2,
+        "{source}"
+    );
+    assert!(
+        source.contains("pub id: DayKey,") && source.contains("pub of: Of,"),
+        "{source}"
+    );
+}
+
 async fn texts_stay_in_the_database(db: &Db) {
     let secrets = |n: i32| {
         doc! {"_id": format!("secret-{n}"), "kind": if n < 2 { "secret-a" } else { "secret-b" }, "map": {"2019": "secret"},
@@ -262,7 +366,7 @@ async fn documents_without_models_are_said(db: &Db) {
     let mut twice = bson::rawdoc! {"_id": 1, "a": 1};
     twice.append(bson::raw::cstr!("a"), 2);
     RawCollection::new(db, "twice")
-        .insert_raw(vec![twice])
+        .insert_raw(vec![bson::rawdoc! {"_id": 0}, twice])
         .await
         .unwrap();
     let models = infer(db).await;

@@ -236,6 +236,21 @@ pub struct Chain {
     pub next: Option<Box<Chain>>,
 }
 
+// events: the field `kind` tells 2 shapes of documents apart: one model holds all.
+
+/// A document of the collection `events`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "events")]
+pub struct Event {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<odm::bson::RawDocumentBuf>,
+}
+
 /// A document of the collection `folded`.
 // The collection was empty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -252,6 +267,15 @@ pub struct Folded {
 fn folded_options() -> CollectionDeclaration {
     CollectionDeclaration::new()
         .option("collation", odm::bson::doc! { "locale": "en", "caseLevel": false, "caseFirst": "off", "strength": 2_i32, "numericOrdering": false, "alternate": "non-ignorable", "maxVariable": "punct", "normalization": false, "backwards": false })
+}
+
+/// A document of the collection `forms`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "forms")]
+pub struct Form {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub state: String,
 }
 
 /// A document of the capped collection `log`.
@@ -370,6 +394,32 @@ pub struct Session {
     #[odm(index(expire_after = 86400))]
     pub until: odm::bson::DateTime,
     pub data: odm::bson::RawDocumentBuf,
+}
+
+/// A document of the collection `spots`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "spots")]
+pub struct Spot {
+    #[serde(rename = "_id")]
+    pub id: odm::bson::RawDocumentBuf,
+}
+
+/// A document of the collection `talks`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "talks")]
+pub struct Talk {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub topics: BTreeMap<String, Topic>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+pub struct Topic {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likes: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<Vec<Topic>>,
 }
 
 /// A document of the collection `visits`.
