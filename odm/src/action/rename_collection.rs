@@ -40,7 +40,8 @@ impl RenameCollection {
     }
 
     async fn run(self) -> Result<()> {
-        if !self.target.is_untyped() {
+        // A shared collection could take the place of the tenants' own.
+        if !self.target.is_untyped() && !self.target.is_owned() {
             let whole = self.target.db().check_whole("renameCollection");
             whole.map_err(|error| self.target.explain(error, "renameCollection"))?;
         }
