@@ -176,10 +176,10 @@ impl Session {
         if !self.term.announce(intent.id).await? {
             return Ok(None);
         }
-        let token = self.token();
         let as_read = move |r: &StepRecordFields| match known {
-            Some(known) => r.token.lte(token) & r.state.eq(known.state),
-            None => r.token.eq(token),
+            Some(known) => r.token.eq(known.token) & r.state.eq(known.state),
+            // No record is like that: one that is there by now is a duplicate, whatever its token.
+            None => r.token.missing(),
         };
         let afresh = |r: &StepRecordFields| match goes_on {
             true => r.attempts.inc(1),

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use bson::doc;
+use bson::{DateTime, doc};
 use futures_util::future::{BoxFuture, pending};
 use odm::Db;
+use odm::backend::wrap::Fault;
 use odm_patterns::migration::{
     MigrationErrorKind, MigrationLease, Migrations, Progress, Step, StepError, StepState,
 };
+use odm_tests::interrupted::interrupted;
 
-use super::migration_model::{note, notes, noting, record, refused, three};
+use super::migration_model::{note, notes, noting, record, refused, states, three};
 use super::queue_model::{Clock, clocked, seconds};
 
 crate::on_every_backend! {
     tokens_survive_the_document_of_the_lease,
     a_deleted_lease_is_lost,
+    what_is_done_under_the_same_number_stays_done,
+    holders_of_the_same_number_are_told_apart,
     what_a_zombie_ends_is_not_run_again,
     progress_renews_the_lease_when_it_is_time,
     a_step_that_drops_its_record_is_told_so,
@@ -124,6 +128,67 @@ async fn a_deleted_lease_is_lost(db: &Db) {
     );
     assert_eq!(others.run(&db).await.unwrap().ids(), ["4"]);
     assert!(!notes(&db).await.contains(&"never".to_owned()));
+}
+
+async fn what_is_done_under_the_same_number_stays_done(db: &Db) {
+    // The records, the lease, the records; then the name of the step in the lease, and its record.
+    for nth in [4, 5] {
+        let other = db.clone();
+        let (slow, moment) = interrupted(db, nth, async move {
+            delete_lease(&other).await;
+            three().owner("other").run(&other).await.unwrap();
+        });
+        let result = three().owner("slow").wait_with(never).run(&slow).await;
+        assert!(moment.has_come());
+        let (kind, step) = refused(result);
+        assert!(
+            matches!(kind, MigrationErrorKind::LeaseLost { token: 1 }),
+            "{kind:?}"
+        );
+        assert_eq!(step.as_deref(), Some("1"));
+        assert_eq!(notes(db).await, ["1", "2", "3"], "{nth}");
+        for id in ["1", "2", "3"] {
+            let known = record(db, id).await;
+            assert_eq!(
+                (known.state, known.token, known.owner.as_deref()),
+                (StepState::Done, 1, Some("other")),
+                "{nth}"
+            );
+        }
+        db.drop_database().await.unwrap();
+    }
+}
+
+async fn holders_of_the_same_number_are_told_apart(db: &Db) {
+    let (db, clock) = clocked(db);
+    // Another process takes the lease under the same number, and keeps it.
+    let other = db.clone();
+    let (slow, moment) = interrupted(&db, 4, async move {
+        delete_lease(&other).await;
+        let (faulty, faults) = other.faulty();
+        faults.add(Fault::nth_write(2).crash());
+        let dead = three().owner("other").wait_with(never);
+        dead.run(&faulty).await.unwrap_err();
+    });
+    let time = clock.clone();
+    let slow = slow.with_clock(move || DateTime::from_millis(time.now()));
+    let (kind, _) = refused(three().owner("slow").wait_with(never).run(&slow).await);
+    assert!(moment.has_come());
+    assert!(
+        matches!(kind, MigrationErrorKind::LeaseLost { token: 1 }),
+        "{kind:?}"
+    );
+    let held = lease(&db).await.unwrap();
+    assert_eq!((held.token, held.owner.as_deref()), (1, Some("other")));
+    assert!(held.holder.is_some() && states(&db).await.is_empty());
+    // One that an older release took has none; whoever takes over gives it one, and takes it away at the end.
+    let leases = db.collection::<MigrationLease>();
+    let unnamed = leases.update_one(|l| l.id.eq("lease"), |l| l.holder.unset());
+    unnamed.await.unwrap();
+    clock.advance(seconds(60));
+    assert_eq!(three().run(&db).await.unwrap().ids().len(), 3);
+    let left = lease(&db).await.unwrap();
+    assert_eq!((left.token, left.holder), (2, None));
 }
 
 async fn what_a_zombie_ends_is_not_run_again(db: &Db) {
