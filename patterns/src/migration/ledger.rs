@@ -198,8 +198,11 @@ impl Session {
         .await
     }
 
-    /// Records something of a step, without running it. One round trip.
+    /// Records something of a step, without running it; the record, if the lease is still ours. Two round trips.
     pub(super) async fn mark(&self, intent: &Intent<'_>, state: StepState) -> Result<Option<StepRecord>> {
+        if !self.term.announce(intent.id).await? {
+            return Ok(None);
+        }
         let now = self.now();
         let seed = Update::raw(odm::bson::doc! { "$setOnInsert": { "attempts": 0_i64 } });
         let token = self.token();
@@ -216,8 +219,11 @@ impl Session {
         .await
     }
 
-    /// Records another fingerprint of a step. One round trip.
+    /// Records another fingerprint of a step; whether the lease is still ours. Two round trips.
     pub(super) async fn adopt(&self, id: &str, fingerprint: &str) -> Result<bool> {
+        if !self.term.announce(id).await? {
+            return Ok(false);
+        }
         let adopted = self.ledger.records.update_one(
             |r| r.id.eq(id) & r.token.lte(self.token()),
             |r| r.fingerprint.set(Some(fingerprint.to_owned())) & r.token.set(self.token()),

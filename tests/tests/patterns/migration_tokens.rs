@@ -19,6 +19,7 @@ crate::on_every_backend! {
     a_deleted_lease_is_lost,
     what_is_done_under_the_same_number_stays_done,
     holders_of_the_same_number_are_told_apart,
+    who_lost_the_lease_marks_nothing_more,
     what_a_zombie_ends_is_not_run_again,
     progress_renews_the_lease_when_it_is_time,
     a_step_that_drops_its_record_is_told_so,
@@ -189,6 +190,51 @@ async fn holders_of_the_same_number_are_told_apart(db: &Db) {
     assert_eq!(three().run(&db).await.unwrap().ids().len(), 3);
     let left = lease(&db).await.unwrap();
     assert_eq!((left.token, left.holder), (2, None));
+}
+
+async fn who_lost_the_lease_marks_nothing_more(db: &Db) {
+    let broken_at = |nth: u64| {
+        let other = db.clone();
+        interrupted(db, nth, async move {
+            assert!(three().break_lease(&other).await.unwrap());
+        })
+    };
+    // The lease, the records; then two for each step.
+    let (slow, moment) = broken_at(5);
+    let (kind, step) = refused(three().baseline(&slow, "3").await);
+    assert!(moment.has_come());
+    assert!(matches!(kind, MigrationErrorKind::LeaseLost { .. }), "{kind:?}");
+    assert_eq!(step.as_deref(), Some("2"));
+    let one = [("1".to_owned(), StepState::Done)];
+    assert_eq!(states(db).await, one);
+    for is_done in [true, false] {
+        let (slow, _) = broken_at(3);
+        let id = if is_done { "3" } else { "1" };
+        let marked = match is_done {
+            true => three().mark_done(&slow, id).await,
+            false => three().mark_reverted(&slow, id).await,
+        };
+        let (kind, step) = refused(marked);
+        assert!(matches!(kind, MigrationErrorKind::LeaseLost { .. }), "{kind:?}");
+        assert_eq!(step.as_deref(), Some(id));
+        assert_eq!(states(db).await, one);
+    }
+    let of = |fingerprint: &str| Migrations::new().step(noting("1").fingerprint(fingerprint));
+    of("a").mark_done(db, "1").await.unwrap();
+    let (slow, _) = broken_at(3);
+    let (kind, _) = refused(of("b").accept_changed(&slow).await);
+    assert!(matches!(kind, MigrationErrorKind::LeaseLost { .. }), "{kind:?}");
+    assert_eq!(record(db, "1").await.fingerprint.as_deref(), Some("a"));
+    // A step that is taken for reverted because its transaction left nothing.
+    let failing = || {
+        let step = Step::new("2", async |_: Db| Err(StepError::new("never")));
+        of("a").step(step.transactional())
+    };
+    failing().run(db).await.unwrap_err();
+    let (slow, _) = broken_at(3);
+    let (kind, _) = refused(failing().revert(&slow, 1).await);
+    assert!(matches!(kind, MigrationErrorKind::LeaseLost { .. }), "{kind:?}");
+    assert_eq!(record(db, "2").await.state, StepState::Failed);
 }
 
 async fn what_a_zombie_ends_is_not_run_again(db: &Db) {
