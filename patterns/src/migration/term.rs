@@ -64,6 +64,16 @@ impl Term {
         self.now() >= self.times.until.load(Ordering::Relaxed)
     }
 
+    /// How long the lease lasts yet, as far as this process knows.
+    pub(super) fn rest(&self) -> Duration {
+        let left = self
+            .times
+            .until
+            .load(Ordering::Relaxed)
+            .saturating_sub(self.now());
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
+    }
+
     fn heard(&self, until: Option<DateTime>) -> bool {
         until.map(|until| self.extended(until)).is_some()
     }
