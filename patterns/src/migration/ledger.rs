@@ -192,8 +192,17 @@ impl Session {
                     & r.error.unset()
             }
         };
+        let partial = |r: &StepRecordFields| match known.is_some_and(StepRecord::is_partial) {
+            true => r.partial.set(true),
+            false => r.partial.unset(),
+        };
         self.put(intent, as_read, |r| {
-            r.state.set(state) & afresh(r) & r.by_hand.set(false) & r.ended.unset() & r.millis.unset()
+            r.state.set(state)
+                & partial(r)
+                & afresh(r)
+                & r.by_hand.set(false)
+                & r.ended.unset()
+                & r.millis.unset()
         })
         .await
     }
@@ -214,6 +223,7 @@ impl Session {
                 & r.millis.unset()
                 & r.error.unset()
                 & r.position.unset()
+                & r.partial.unset()
                 & seed
         })
         .await
@@ -283,6 +293,7 @@ impl Session {
                     & r.millis.set(Some(millis(begun.started, now)))
                     & r.error.unset()
                     & r.position.unset()
+                    & r.partial.unset()
                     & tail.counted(&r)
             },
         );
