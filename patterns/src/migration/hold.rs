@@ -37,12 +37,8 @@ impl Migrations {
             let asked = ledger.leases.ask(&self.owner).await;
             match asked.map_err(|error| self.database(None, error))? {
                 Asked::Ours(lease) => {
-                    let session = Session::begin(ledger.clone(), lease, self.beat());
-                    let session = session.await.map_err(|error| self.database(None, error))?;
-                    let Some(mut session) = session else {
-                        continue;
-                    };
-                    match session.read().await {
+                    let mut session = Session::of(ledger.clone(), lease, self.beat());
+                    match session.begin().await {
                         Ok(Some(records)) => {
                             return Ok(Entered::Session(Box::new(session), records, waited));
                         }
@@ -87,7 +83,7 @@ impl Migrations {
         result: Result<T, MigrationError>,
     ) -> Result<T, MigrationError> {
         if !result.as_ref().is_err_and(MigrationError::is_lease_lost)
-            && let Err(error) = session.term.end().await
+            && let Err(error) = session.end().await
         {
             self.tell(&MigrationEvent::NotReleased(error));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use odm::bson::DateTime;
 use odm::bson::oid::ObjectId;
-use odm::{Collection, Db, Filter, Model, Result};
+use odm::{Collection, Db, Filter, Model, Result, Update};
 use serde::{Deserialize, Serialize};
 
 use crate::later::later;
@@ -167,12 +167,18 @@ impl Leases {
         Ok(risen.await?.matched == 1)
     }
 
-    /// Gives the lease back; whether it was still this one's.
-    pub(super) async fn give_back(&self, hold: Hold) -> Result<bool> {
+    /// Gives the lease back, with or without the step that it names; whether it was still this one's.
+    pub(super) async fn give_back(&self, hold: Hold, keeps_step: bool) -> Result<bool> {
         let now = self.db.now();
         let given = self.collection.update_one(
             |l| hold.own(&l),
-            |l| l.until.set(now) & l.owner.unset() & l.holder.unset() & l.step.unset(),
+            |l| {
+                let step = match keeps_step {
+                    true => Update::none(),
+                    false => l.step.unset(),
+                };
+                l.until.set(now) & l.owner.unset() & l.holder.unset() & step
+            },
         );
         Ok(given.await?.matched == 1)
     }

@@ -105,8 +105,8 @@ impl Term {
         Ok(risen)
     }
 
-    /// Gives the lease back; whether it was still ours. One round trip.
-    pub(super) async fn end(&self) -> Result<bool> {
-        self.leases.give_back(self.hold).await
+    /// Gives the lease back, with or without the step that it names; whether it was still ours. One round trip.
+    pub(super) async fn end(&self, keeps_step: bool) -> Result<bool> {
+        self.leases.give_back(self.hold, keeps_step).await
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use bson::{DateTime, doc};
+use bson::{Bson, DateTime, doc};
 use futures_util::future::{BoxFuture, pending};
-use odm::Db;
 use odm::backend::wrap::Fault;
+use odm::{Db, ErrorKind};
 use odm_patterns::migration::{
     MigrationErrorKind, MigrationLease, Migrations, Progress, Step, StepError, StepState,
 };
 use odm_tests::interrupted::interrupted;
 
-use super::migration_model::{note, notes, noting, record, refused, states, three};
+use super::migration_model::{lost, note, notes, noting, record, refused, states, three};
 use super::queue_model::{Clock, clocked, seconds};
 
 crate::on_every_backend! {
@@ -20,6 +20,9 @@ crate::on_every_backend! {
     what_is_done_under_the_same_number_stays_done,
     holders_of_the_same_number_are_told_apart,
     who_lost_the_lease_marks_nothing_more,
+    a_lease_behind_the_records_goes_on_behind_them,
+    a_lease_is_given_back_where_it_cannot_begin,
+    a_token_that_is_none_is_refused_by_name,
     what_a_zombie_ends_is_not_run_again,
     progress_renews_the_lease_when_it_is_time,
     a_step_that_drops_its_record_is_told_so,
@@ -235,6 +238,75 @@ async fn who_lost_the_lease_marks_nothing_more(db: &Db) {
     let (kind, _) = refused(failing().revert(&slow, 1).await);
     assert!(matches!(kind, MigrationErrorKind::LeaseLost { .. }), "{kind:?}");
     assert_eq!(record(db, "2").await.state, StepState::Failed);
+}
+
+/// Writes the token of a record, as a copy of the records from another time does.
+async fn set_token(db: &Db, id: &str, token: i64) {
+    let records = db.raw_collection("migrations");
+    let set = records.update_one(doc! { "_id": id }, doc! { "$set": { "token": token } });
+    set.await.unwrap();
+}
+
+/// Writes that a process died at a step.
+async fn die_at(db: &Db, id: &str) {
+    let leases = db.collection::<MigrationLease>();
+    let died = leases.update_one(|l| l.id.eq("lease"), |l| l.step.set(Some(id.to_owned())));
+    assert_eq!(died.await.unwrap().matched, 1);
+}
+
+async fn a_lease_behind_the_records_goes_on_behind_them(db: &Db) {
+    three().run_to(db, "2").await.unwrap();
+    die_at(db, "2").await;
+    set_token(db, "2", 9).await;
+    let hasty = three().patience(Duration::ZERO);
+    assert_eq!(hasty.run(db).await.unwrap().ids(), ["3"]);
+    let left = lease(db).await.unwrap();
+    assert_eq!((left.token, left.step), (10, None));
+    assert_eq!(
+        (record(db, "2").await.token, record(db, "3").await.token),
+        (10, 10)
+    );
+    assert_eq!(record(db, "2").await.state, StepState::Done);
+}
+
+async fn a_lease_is_given_back_where_it_cannot_begin(db: &Db) {
+    three().run_to(db, "2").await.unwrap();
+    die_at(db, "3").await;
+    let (faulty, faults) = db.faulty();
+    // The lease, and the record of the step that the one before was at.
+    faults.add(Fault::nth_write(2).before(lost()));
+    let hasty = three().patience(Duration::ZERO);
+    let (kind, _) = refused(hasty.run(&faulty).await);
+    assert!(matches!(kind, MigrationErrorKind::Database(_)), "{kind:?}");
+    let left = lease(db).await.unwrap();
+    // The next one keeps late writes from that record all the same.
+    assert_eq!((left.owner, left.step.as_deref()), (None, Some("3")));
+    assert_eq!(hasty.run(db).await.unwrap().ids(), ["3"]);
+    assert_eq!(lease(db).await.unwrap().step, None);
+}
+
+async fn a_token_that_is_none_is_refused_by_name(db: &Db) {
+    three().run_to(db, "2").await.unwrap();
+    let hasty = three().patience(Duration::ZERO);
+    for is_under_way in [false, true] {
+        for token in [i64::MAX, i64::MAX - (1 << 32)] {
+            if is_under_way {
+                die_at(db, "1").await;
+            }
+            set_token(db, "1", token).await;
+            let (kind, _) = refused(hasty.run(db).await);
+            let MigrationErrorKind::Database(error) = kind else {
+                panic!("{kind:?}");
+            };
+            assert_eq!(
+                (error.kind(), error.id()),
+                (ErrorKind::Corrupt, Some(&Bson::from("1")))
+            );
+            assert!(lease(db).await.unwrap().token < 10);
+        }
+    }
+    set_token(db, "1", 1).await;
+    assert_eq!(hasty.run(db).await.unwrap().ids(), ["3"]);
 }
 
 async fn what_a_zombie_ends_is_not_run_again(db: &Db) {
