@@ -58,6 +58,14 @@ pub fn read<T: serde::de::DeserializeOwned>(value: bson::RawBsonRef<'_>) -> crat
     crate::codec::decode_value(value)
 }
 
+/// Decodes a document of any type, from its own bytes: nothing is copied.
+///
+/// # Errors
+/// As decoding any document.
+pub fn read_document<T: serde::de::DeserializeOwned>(stored: &bson::RawDocument) -> crate::Result<T> {
+    crate::codec::decode_document(stored)
+}
+
 /// The value of `_id`, whose type must be able to be one.
 pub fn key<T: IdType>(key: &T) -> &T {
     key

@@ -2,17 +2,12 @@
 
 use odm::bson::{self, Bson, Document, RawBson, RawDocumentBuf};
 use odm::{Error, ErrorKind, Model, Result};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
 struct Wrapped<'a, T> {
     v: &'a T,
-}
-
-#[derive(Deserialize)]
-struct Unwrapped<T> {
-    v: T,
 }
 
 /// The stored form of a value.
@@ -27,18 +22,10 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<RawBson> {
 
 /// The value from its stored form.
 pub(crate) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
-    let failed = |error: bson::error::Error| {
+    // As fields of models are: a document that looks like extended JSON is never another value.
+    odm::__private::read(stored.as_raw_bson_ref()).map_err(|error| {
         Error::new(ErrorKind::Decode, "the stored value does not fit the type").with_source(error)
-    };
-    if let RawBson::Document(document) = stored
-        && let Ok(value) = bson::deserialize_from_slice(document.as_bytes())
-    {
-        return Ok(value);
-    }
-    let mut document = RawDocumentBuf::new();
-    document.append(bson::cstr!("v"), stored.clone());
-    let unwrapped: Unwrapped<T> = bson::deserialize_from_slice(document.as_bytes()).map_err(failed)?;
-    Ok(unwrapped.v)
+    })
 }
 
 /// The stored form of a value, as an owned tree.
@@ -94,6 +81,9 @@ pub(crate) fn own_codec<M: Model>(path: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use odm::bson::rawdoc;
+    use serde::Deserialize;
+
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -118,5 +108,16 @@ mod tests {
         assert_eq!(encode(&u64::MAX).unwrap_err().kind(), ErrorKind::Encode);
         let error = decode::<Work>(&RawBson::String("Sleep".to_owned())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Decode);
+    }
+
+    #[test]
+    fn what_looks_like_extended_json_is_no_other_value() {
+        let shown = rawdoc! { "a": { "$numberLong": "5" } };
+        let array = RawBson::Array([RawBson::from(shown.clone())].into_iter().collect());
+        let stored = RawBson::from(shown.clone());
+        assert_eq!(decode::<Document>(&stored).unwrap_err().kind(), ErrorKind::Decode);
+        assert_eq!(decode::<Bson>(&stored).unwrap_err().kind(), ErrorKind::Decode);
+        assert_eq!(decode::<Vec<Bson>>(&array).unwrap_err().kind(), ErrorKind::Decode);
+        assert_eq!(decode::<RawDocumentBuf>(&stored).unwrap(), shown);
     }
 }

@@ -37,7 +37,7 @@ use super::{Algorithm, Encrypted, EncryptionError, KeyMaterial, KeyRef, Mode};
 #[derive(Clone, Default)]
 pub struct Keyring {
     keys: HashMap<Uuid, Result<KeyMaterial, EncryptionError>>,
-    names: HashMap<String, Uuid>,
+    names: HashMap<String, Result<Uuid, EncryptionError>>,
 }
 
 impl Keyring {
@@ -47,21 +47,30 @@ impl Keyring {
     }
 
     pub(super) fn name(&mut self, name: &str, id: Uuid) {
-        self.names.insert(name.to_owned(), id);
+        self.names.insert(name.to_owned(), Ok(id));
+    }
+
+    /// Has a name whose key cannot be had, nor its id: why, to be said when it is used.
+    pub(super) fn unknown(&mut self, name: &str, error: EncryptionError) {
+        self.names.insert(name.to_owned(), Err(error));
     }
 
     /// The id of a key that is on it.
     pub fn id(&self, key: impl Into<KeyRef>) -> Option<Uuid> {
         match key.into() {
             KeyRef::Id(id) => self.keys.contains_key(&id).then_some(id),
-            KeyRef::Name(name) => self.names.get(&name).copied(),
+            KeyRef::Name(name) => self.names.get(&name)?.as_ref().ok().copied(),
         }
     }
 
     fn find(&self, key: KeyRef) -> Result<(Uuid, &KeyMaterial), EncryptionError> {
         let id = match &key {
             KeyRef::Id(id) => Some(id),
-            KeyRef::Name(name) => self.names.get(name),
+            KeyRef::Name(name) => match self.names.get(name) {
+                Some(Err(error)) => return Err(error.clone()),
+                Some(Ok(id)) => Some(id),
+                None => None,
+            },
         };
         match id.and_then(|id| Some((id, self.keys.get(id)?))) {
             Some((id, Ok(material))) => Ok((*id, material)),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use odm::backend::Modification;
 use odm::bson::spec::{BinarySubtype, ElementType};
-use odm::bson::{self, Bson, Document, RawBsonRef, RawDocument};
+use odm::bson::{Bson, Document, RawBsonRef, RawDocument};
 use odm::{Field, Path, Raw};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,8 @@ impl Plaintext {
 
     /// The value as a Rust value; none if it does not fit. The reason could show the value, so there is none.
     pub(super) fn decode<T: DeserializeOwned>(&self) -> Option<T> {
-        let lone: Lone<T> = bson::deserialize_from_slice(&self.document).ok()?;
+        let document = RawDocument::from_bytes(&self.document).ok()?;
+        let lone: Lone<T> = odm::__private::read_document(document).ok()?;
         Some(lone.v)
     }
 

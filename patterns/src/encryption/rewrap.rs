@@ -4,8 +4,8 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use odm::bson::Binary;
-use odm::{Embedded, Filter, Model as _};
+use odm::bson::{Binary, Bson, RawDocument, doc};
+use odm::{Embedded, Error, ErrorKind, Filter, Model as _};
 
 use super::stored::binary;
 use super::vault::AT_ONCE;
@@ -27,7 +27,9 @@ const BATCH: u32 = 500;
 ///
 /// # Errors
 /// [`NoMaster`](EncryptionError::NoMaster), [`WrongMaster`](EncryptionError::WrongMaster) and
-/// [`Master`](EncryptionError::Master) name the key; what was wrapped before stays so.
+/// [`Master`](EncryptionError::Master) name the key; what was wrapped before stays so. `Decode` of the
+/// [database](EncryptionError::Database) names the first document that is stored as no key is: all others are wrapped by
+/// then.
 ///
 /// ```
 /// # use odm::Db;
@@ -103,20 +105,31 @@ impl Rewrap {
     async fn run(self) -> Result<Rewrapped, EncryptionError> {
         let keys = self.vault.keys();
         let mut done = Rewrapped::default();
-        let mut last = None;
+        let (mut last, mut unread) = (None, None);
         loop {
             let only = self.only.clone();
-            let page = keys.find(|k| match last {
-                Some(last) => only & k.id.gt(last),
+            let page = keys.find(|_| match last.take() {
+                Some(last) => only & behind(last),
                 None => only,
             });
-            let page = page.sort(|k| k.id.asc()).limit(BATCH.into()).await?;
+            let page = page.sort(|k| k.id.asc()).limit(BATCH.into());
+            let page = page.encoded().await?;
             let Some(end) = page.last() else {
-                return Ok(done);
+                return unread.map_or(Ok(done), Err);
             };
-            last = Some(end.id);
-            let (count, vault) = (page.len() as u64, &self.vault);
-            let wrapped: Vec<(StoredKey, Binary)> = stream::iter(page)
+            last = Some(id_of(end)?);
+            let mut stored = Vec::with_capacity(page.len());
+            for document in &page {
+                match keys.decode(document) {
+                    Ok(key) => stored.push(key),
+                    Err(error) => unread = unread.or(Some(error.into())),
+                }
+            }
+            if stored.is_empty() {
+                continue;
+            }
+            let (count, vault) = (stored.len() as u64, &self.vault);
+            let wrapped: Vec<(StoredKey, Binary)> = stream::iter(stored)
                 .map(|key| async move { vault.wrap_anew(&key).await.map(|wrapped| (key, wrapped)) })
                 .buffered(AT_ONCE)
                 .try_collect()
@@ -133,6 +146,24 @@ impl Rewrap {
             done.wrapped += matched;
             done.passed += count.saturating_sub(matched);
         }
+    }
+}
+
+/// What is behind a document in the order of ids.
+fn behind(id: Bson) -> Filter<StoredKey> {
+    Filter::raw(match id {
+        // A range of the index has values of one type, and keys have no others.
+        Bson::Binary(_) => doc! { "_id": { "$gt": id } },
+        id => doc! { "$expr": { "$gt": ["$_id", { "$literal": id }] } },
+    })
+}
+
+fn id_of(document: &RawDocument) -> odm::Result<Bson> {
+    let corrupt =
+        |error| Error::new(ErrorKind::Corrupt, "the `_id` of a document is no bson").with_source(error);
+    match document.get("_id").map_err(corrupt)? {
+        Some(id) => Bson::try_from(id).map_err(corrupt),
+        None => Ok(Bson::Null),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use odm::bson::spec::ElementType;
-use odm::bson::{self, Bson, Document, Uuid};
+use odm::bson::{Bson, Document, RawDocument, Uuid};
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use super::blob::Blob;
 use super::error::invalid;
@@ -41,7 +42,11 @@ pub(super) fn decrypt_serialized<P: DeserializeOwned>(
     mut document: Document,
 ) -> Result<P, EncryptionError> {
     decrypt_all(keyring, &mut document)?;
-    bson::deserialize_from_document(document).map_err(|_| EncryptionError::WrongType {
+    let read = || {
+        let bytes = Zeroizing::new(document.to_vec().ok()?);
+        odm::__private::read_document(RawDocument::from_bytes(&bytes).ok()?).ok()
+    };
+    read().ok_or(EncryptionError::WrongType {
         expected: std::any::type_name::<P>(),
         found: ElementType::EmbeddedDocument,
     })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use odm::backend::{ReadConcern, WriteConcern};
-use odm::bson::{DateTime, Uuid, doc};
+use odm::bson::{DateTime, RawBsonRef, RawDocument, Uuid, doc};
 use odm::{Collection, Db, Error, ErrorKind, Update};
 
 use super::cache::Cache;
@@ -92,6 +92,31 @@ fn acknowledged(asked: Option<WriteConcern>) -> WriteConcern {
     match asked.and_then(|asked| asked.wait()) {
         Some(wait) => concern.timeout(wait),
         None => concern,
+    }
+}
+
+/// Puts why a document is no key where it is asked for: under its id, and under its names.
+fn unread(document: &RawDocument, error: &EncryptionError, asked: &HashSet<&str>, keyring: &mut Keyring) {
+    let id = match document.get("_id") {
+        Ok(Some(RawBsonRef::Binary(id))) => id.to_binary().to_uuid().ok(),
+        _ => None,
+    };
+    if let Some(id) = id {
+        keyring.put(id, Err(error.clone()));
+    }
+    let names: Vec<&str> = match document.get("keyAltNames") {
+        Ok(Some(RawBsonRef::String(name))) => vec![name],
+        Ok(Some(RawBsonRef::Array(names))) => {
+            let names = names.into_iter().flatten();
+            names.filter_map(RawBsonRef::as_str).collect()
+        }
+        _ => Vec::new(),
+    };
+    for name in names.into_iter().filter(|name| asked.contains(name)) {
+        match id {
+            Some(id) => keyring.name(name, id),
+            None => keyring.unknown(name, error.clone()),
+        }
     }
 }
 
@@ -277,7 +302,8 @@ impl KeyVault {
     /// These keys, unwrapped, to encrypt and decrypt without round trips. One round trip for each thousand that are not
     /// in the cache, and what the master keys ask.
     ///
-    /// A key that is not there, or cannot be unwrapped, is an error when it is used, not before: the others can be used.
+    /// A key that is not there, cannot be unwrapped, or is stored as no key is, is an error when it is used, not before: the
+    /// others can be used.
     ///
     /// # Errors
     /// The database's.
@@ -320,12 +346,19 @@ impl KeyVault {
             (true, false) => k.names.has_any(&names),
             (false, false) => k.id.is_in(ids) | k.names.has_any(&names),
         });
-        let unwrapped = stream::iter(found.await?)
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let mut stored = Vec::new();
+        for document in found.encoded().await? {
+            match self.keys().decode(&document) {
+                Ok(key) => stored.push(key),
+                Err(error) => unread(&document, &error.into(), &names, keyring),
+            }
+        }
+        let unwrapped = stream::iter(stored)
             .map(|key| async move { (self.unwrap(&key).await, key) })
             .buffered(AT_ONCE)
             .collect::<Vec<_>>()
             .await;
-        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut kept = Vec::with_capacity(unwrapped.len());
         for (material, key) in unwrapped {
             let own = key.names.iter().flatten();

@@ -1,6 +1,9 @@
 //! Having the lease: waiting for it, keeping it, giving it back.
 
+use std::pin::pin;
 use std::time::Duration;
+
+use futures_util::future::{Either, pending, select};
 
 use super::definition::Migrations;
 use super::error::{MigrationError, MigrationErrorKind};
@@ -34,12 +37,8 @@ impl Migrations {
             let asked = ledger.leases.ask(&self.owner).await;
             match asked.map_err(|error| self.database(None, error))? {
                 Asked::Ours(lease) => {
-                    let session = Session::begin(ledger.clone(), lease, self.beat());
-                    let session = session.await.map_err(|error| self.database(None, error))?;
-                    let Some(mut session) = session else {
-                        continue;
-                    };
-                    match session.read().await {
+                    let mut session = Session::of(ledger.clone(), lease, self.beat());
+                    match session.begin().await {
                         Ok(Some(records)) => {
                             return Ok(Entered::Session(Box::new(session), records, waited));
                         }
@@ -84,24 +83,49 @@ impl Migrations {
         result: Result<T, MigrationError>,
     ) -> Result<T, MigrationError> {
         if !result.as_ref().is_err_and(MigrationError::is_lease_lost)
-            && let Err(error) = session.term.end().await
+            && let Err(error) = session.end().await
         {
             self.tell(&MigrationEvent::NotReleased(error));
         }
         result
     }
 
-    /// Gives signs of life for as long as it is polled; ready when the lease is lost.
+    /// Gives signs of life for as long as it is polled; ready when the lease is lost, or ends while a sign of life fails or
+    /// is not answered.
     pub(super) async fn beats(&self, session: &Session) {
+        let (term, beat) = (&session.term, self.beat());
+        // One whose signs of life come too late for it lasts until somebody wants it.
+        let ends = self.lease > beat;
+        let mut has_failed = false;
         loop {
-            self.wait.wait(self.beat()).await;
-            match session.term.renew().await {
+            let pause = if ends { beat.min(term.rest()) } else { beat };
+            self.wait.wait(pause.max(SHORTEST)).await;
+            let rest = match term.rest() {
+                Duration::ZERO if ends && has_failed => return,
+                // The process stood still, or the clock was set: nobody may have wanted it.
+                Duration::ZERO => beat,
+                rest => rest,
+            };
+            let renew = pin!(term.renew());
+            // Begun only where there is no answer at once.
+            let end = pin!(async {
+                match ends {
+                    true => self.wait.wait(rest).await,
+                    false => pending().await,
+                }
+            });
+            let renewed = match select(renew, end).await {
+                Either::Left((renewed, _)) => renewed,
+                Either::Right(((), _)) => return,
+            };
+            has_failed = renewed.is_err();
+            match renewed {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
                     self.tell(&MigrationEvent::HeartbeatFailed(error));
                     // Somebody else may have it by now.
-                    if session.term.is_over() {
+                    if term.is_over() {
                         return;
                     }
                 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use odm::bson::DateTime;
-use odm::{Collection, Db, Model, Result};
+use odm::bson::oid::ObjectId;
+use odm::{Collection, Db, Filter, Model, Result, Update};
 use serde::{Deserialize, Serialize};
 
 use crate::later::later;
@@ -25,6 +26,9 @@ pub struct MigrationLease {
     pub owner: Option<String>,
     /// How often it was taken. Every record is written under it.
     pub token: i64,
+    /// Which taking of it this is, while somebody has it: where this document was deleted, two may have the same token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ObjectId>,
     /// When it ends unless it is renewed.
     pub until: DateTime,
     /// When it was taken.
@@ -45,6 +49,27 @@ impl fmt::Display for LeaseGone {
 }
 
 impl std::error::Error for LeaseGone {}
+
+/// Whose the lease is, as its document says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hold {
+    pub(super) token: i64,
+    holder: Option<ObjectId>,
+}
+
+impl Hold {
+    pub(super) fn of(lease: &MigrationLease) -> Hold {
+        Hold {
+            token: lease.token,
+            holder: lease.holder,
+        }
+    }
+
+    /// The condition of a write that only this one may make.
+    fn own(self, l: &MigrationLeaseFields) -> Filter<MigrationLease> {
+        l.id.eq(LEASE) & l.token.eq(self.token) & l.holder.eq(self.holder)
+    }
+}
 
 /// What came of asking for the lease.
 pub(super) enum Asked {
@@ -94,6 +119,7 @@ impl Leases {
                     |l| l.id.eq(LEASE) & l.until.lte(now),
                     |l| {
                         l.token.inc(1)
+                            & l.holder.set(Some(ObjectId::new()))
                             & l.owner.set(Some(owner.to_owned()))
                             & l.until.set(until)
                             & l.since.set(now)
@@ -117,38 +143,42 @@ impl Leases {
     }
 
     /// Makes the lease last anew; when it ends then, or nothing when it belongs to somebody else.
-    pub(super) async fn renew(&self, token: i64) -> Result<Option<DateTime>> {
+    pub(super) async fn renew(&self, hold: Hold) -> Result<Option<DateTime>> {
         let until = self.end();
         let renewed = self
             .collection
-            .update_one(|l| l.id.eq(LEASE) & l.token.eq(token), |l| l.until.set(until));
+            .update_one(|l| hold.own(&l), |l| l.until.set(until));
         Ok((renewed.await?.matched == 1).then_some(until))
     }
 
     /// The same, and says which step is begun: whoever takes the lease after a crash keeps this one's late writes from it.
-    pub(super) async fn announce(&self, token: i64, step: &str) -> Result<Option<DateTime>> {
+    pub(super) async fn announce(&self, hold: Hold, step: &str) -> Result<Option<DateTime>> {
         let until = self.end();
         let announced = self.collection.update_one(
-            |l| l.id.eq(LEASE) & l.token.eq(token),
+            |l| hold.own(&l),
             |l| l.until.set(until) & l.step.set(Some(step.to_owned())),
         );
         Ok((announced.await?.matched == 1).then_some(until))
     }
 
     /// Gives the lease another token; whether it was still this one's.
-    pub(super) async fn rise(&self, token: i64, to: i64) -> Result<bool> {
-        let risen = self
-            .collection
-            .update_one(|l| l.id.eq(LEASE) & l.token.eq(token), |l| l.token.set(to));
+    pub(super) async fn rise(&self, hold: Hold, to: i64) -> Result<bool> {
+        let risen = self.collection.update_one(|l| hold.own(&l), |l| l.token.set(to));
         Ok(risen.await?.matched == 1)
     }
 
-    /// Gives the lease back; whether it was still this one's.
-    pub(super) async fn give_back(&self, token: i64) -> Result<bool> {
+    /// Gives the lease back, with or without the step that it names; whether it was still this one's.
+    pub(super) async fn give_back(&self, hold: Hold, keeps_step: bool) -> Result<bool> {
         let now = self.db.now();
         let given = self.collection.update_one(
-            |l| l.id.eq(LEASE) & l.token.eq(token),
-            |l| l.until.set(now) & l.owner.unset() & l.step.unset(),
+            |l| hold.own(&l),
+            |l| {
+                let step = match keeps_step {
+                    true => Update::none(),
+                    false => l.step.unset(),
+                };
+                l.until.set(now) & l.owner.unset() & l.holder.unset() & step
+            },
         );
         Ok(given.await?.matched == 1)
     }

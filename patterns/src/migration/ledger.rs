@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use odm::bson::{Bson, DateTime};
-use odm::{Collection, Db, Filter, Result, Update};
+use odm::{Collection, Db, Error, ErrorKind, Filter, Result, Update};
 
 use super::each::Batch;
 use super::lease::{Leases, MigrationLease};
 use super::record::{StepKind, StepRecord, StepRecordFields, StepState};
 use super::term::Term;
 use crate::newest::newest;
+
+/// The highest token behind which a lease goes on: what is higher than this was not counted up by leases.
+const HIGHEST: i64 = i64::MAX - (1 << 32);
 
 /// The records by their ids.
 pub(super) type Records = BTreeMap<String, StepRecord>;
@@ -87,62 +90,96 @@ pub(super) struct Session {
     pub(super) ledger: Ledger,
     pub(super) term: Term,
     owner: Option<String>,
+    /// The step of whoever had the lease before, until their late writes are kept from its record.
+    unfenced: Option<String>,
 }
 
 impl Session {
-    /// Begins with a lease that was taken: from here on no late write of whoever had it before reaches a record. Nothing
-    /// when somebody has taken it from us since. One round trip more where the one before did not give it back.
-    pub(super) async fn begin(
-        ledger: Ledger,
-        lease: MigrationLease,
-        heartbeat: Duration,
-    ) -> Result<Option<Session>> {
-        let session = Session {
+    /// Of a lease that was taken.
+    pub(super) fn of(ledger: Ledger, lease: MigrationLease, heartbeat: Duration) -> Session {
+        Session {
             term: Term::of(ledger.leases.clone(), &lease, heartbeat),
             ledger,
             owner: lease.owner,
-        };
-        let Some(step) = lease.step else {
-            return Ok(Some(session));
-        };
+            unfenced: lease.step,
+        }
+    }
+
+    /// Begins: from here on no late write of whoever had the lease before reaches a record. What is recorded; nothing when
+    /// somebody has taken the lease from us since. One round trip, and one more where the one before did not give it back.
+    pub(super) async fn begin(&mut self) -> Result<Option<Records>> {
+        let taken = self.token();
+        while let Some(step) = self.unfenced.clone() {
+            if self.fence_off(&step).await? {
+                self.unfenced = None;
+                break;
+            }
+            // Its record has our token or a higher one: that of a copy of the records, or of who has the lease by now.
+            if let Some(record) = self.ledger.records.get(&step).await?
+                && record.token >= self.token()
+                && !self.rise_behind(&record).await?
+            {
+                return Ok(None);
+            }
+        }
+        let has_risen = self.token() != taken;
+        self.read(has_risen).await
+    }
+
+    /// Gives the record of a step our token, or makes one; whether it had none that is as high.
+    async fn fence_off(&self, step: &str) -> Result<bool> {
         // It may have begun the step, or be about to: its record is there from here on, with a newer token.
         let seed = Update::raw(odm::bson::doc! { "$setOnInsert": {
             "order": -1_i64,
             "kind": "plain",
             "state": "running",
             "attempts": 0_i64,
-            "started": session.ledger.db.now(),
+            "started": self.now(),
         } });
-        let token = session.token();
-        let fenced = session.ledger.records.upsert(
-            |r| r.id.eq(&step) & r.token.lt(token),
+        let token = self.token();
+        let fenced = self.ledger.records.upsert(
+            |r| r.id.eq(step) & r.token.lt(token),
             |r| r.token.set(token) & seed,
         );
         match fenced.await {
-            Ok(_) => Ok(Some(session)),
-            Err(error) if error.is_duplicate_key() => Ok(None),
+            Ok(_) => Ok(true),
+            Err(error) if error.is_duplicate_key() => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Gives the lease the token behind that of a record; whether it still was ours.
+    async fn rise_behind(&mut self, record: &StepRecord) -> Result<bool> {
+        if record.token >= HIGHEST {
+            let error = Error::new(
+                ErrorKind::Corrupt,
+                "the token of the record is none that leases had: no lease can go on behind it",
+            );
+            return Err(error
+                .with_namespace(self.ledger.records.namespace())
+                .with_id(record.id.clone())
+                .with_path("token"));
+        }
+        self.term.rise(record.token + 1).await
     }
 
     /// Reads the records. Nothing when somebody has taken the lease from us since. One round trip.
     ///
     /// Where the document of the lease was deleted, its token went with it, and so did the name of the step that its owner
-    /// was at: the tokens go on behind the highest that is recorded, and no step that had begun is anybody's but ours. Three
-    /// round trips more.
-    pub(super) async fn read(&mut self) -> Result<Option<Records>> {
+    /// was at; a copy of it may be older than that of the records. The tokens go on behind the highest that is recorded, and
+    /// no step that had begun is anybody's but ours. Three round trips more.
+    async fn read(&mut self, has_risen: bool) -> Result<Option<Records>> {
         let records = self.ledger.read().await?;
-        let highest = records.values().map(|record| record.token).max().unwrap_or(0);
-        let is_behind = match self.token() {
+        let highest = records.values().max_by_key(|record| record.token);
+        let is_behind = |record: &&StepRecord| match self.token() {
             // The document of the lease is a new one: nobody has written under its token.
-            1 => highest >= 1,
-            token => highest > token,
+            1 => record.token >= 1,
+            token => record.token > token,
         };
-        if !is_behind {
-            return Ok(Some(records));
-        }
-        if !self.term.rise(highest.saturating_add(1)).await? {
-            return Ok(None);
+        match highest.filter(is_behind) {
+            Some(highest) if !self.rise_behind(highest).await? => return Ok(None),
+            None if !has_risen => return Ok(Some(records)),
+            _ => {}
         }
         let token = self.token();
         let under_way = [StepState::Running, StepState::Reverting];
@@ -154,6 +191,11 @@ impl Session {
             )
             .await?;
         self.ledger.read().await.map(Some)
+    }
+
+    /// Gives the lease back. Whoever takes it next knows of the step that is not fenced off yet. One round trip.
+    pub(super) async fn end(&self) -> Result<bool> {
+        self.term.end(self.unfenced.is_some()).await
     }
 
     pub(super) fn token(&self) -> i64 {
@@ -176,10 +218,10 @@ impl Session {
         if !self.term.announce(intent.id).await? {
             return Ok(None);
         }
-        let token = self.token();
         let as_read = move |r: &StepRecordFields| match known {
-            Some(known) => r.token.lte(token) & r.state.eq(known.state),
-            None => r.token.eq(token),
+            Some(known) => r.token.eq(known.token) & r.state.eq(known.state),
+            // No record is like that: one that is there by now is a duplicate, whatever its token.
+            None => r.token.missing(),
         };
         let afresh = |r: &StepRecordFields| match goes_on {
             true => r.attempts.inc(1),
@@ -192,14 +234,26 @@ impl Session {
                     & r.error.unset()
             }
         };
+        let partial = |r: &StepRecordFields| match known.is_some_and(StepRecord::is_partial) {
+            true => r.partial.set(true),
+            false => r.partial.unset(),
+        };
         self.put(intent, as_read, |r| {
-            r.state.set(state) & afresh(r) & r.by_hand.set(false) & r.ended.unset() & r.millis.unset()
+            r.state.set(state)
+                & partial(r)
+                & afresh(r)
+                & r.by_hand.set(false)
+                & r.ended.unset()
+                & r.millis.unset()
         })
         .await
     }
 
-    /// Records something of a step, without running it. One round trip.
+    /// Records something of a step, without running it; the record, if the lease is still ours. Two round trips.
     pub(super) async fn mark(&self, intent: &Intent<'_>, state: StepState) -> Result<Option<StepRecord>> {
+        if !self.term.announce(intent.id).await? {
+            return Ok(None);
+        }
         let now = self.now();
         let seed = Update::raw(odm::bson::doc! { "$setOnInsert": { "attempts": 0_i64 } });
         let token = self.token();
@@ -211,13 +265,17 @@ impl Session {
                 & r.millis.unset()
                 & r.error.unset()
                 & r.position.unset()
+                & r.partial.unset()
                 & seed
         })
         .await
     }
 
-    /// Records another fingerprint of a step. One round trip.
+    /// Records another fingerprint of a step; whether the lease is still ours. Two round trips.
     pub(super) async fn adopt(&self, id: &str, fingerprint: &str) -> Result<bool> {
+        if !self.term.announce(id).await? {
+            return Ok(false);
+        }
         let adopted = self.ledger.records.update_one(
             |r| r.id.eq(id) & r.token.lte(self.token()),
             |r| r.fingerprint.set(Some(fingerprint.to_owned())) & r.token.set(self.token()),
@@ -277,6 +335,7 @@ impl Session {
                     & r.millis.set(Some(millis(begun.started, now)))
                     & r.error.unset()
                     & r.position.unset()
+                    & r.partial.unset()
                     & tail.counted(&r)
             },
         );

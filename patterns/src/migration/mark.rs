@@ -12,7 +12,7 @@ impl Migrations {
     /// Takes the steps up to this one for done, without running them: for a database that was there before its records
     /// were. Those that are done stay as they are. Gives the ids of those that were marked.
     ///
-    /// Cost: 2 round trips for the lease, 1 for the records, 1 for each step, 1 at the end.
+    /// Cost: 1 round trip for the lease, 1 for the records, 2 for each step, 1 at the end.
     ///
     /// # Errors
     /// `Begun`, before any is marked, where a step is neither done nor pending; `NoSuchStep`, `Busy`, `LeaseLost`,
@@ -51,7 +51,7 @@ impl Migrations {
         Ok(marked)
     }
 
-    /// Takes a step for done, without running it, whatever is recorded of it: somebody has seen to it.
+    /// Takes a step for done, without running it, whatever is recorded of it: somebody has seen to it. Five round trips.
     ///
     /// # Errors
     /// `NoSuchStep`, `Busy`, `LeaseLost`, `Database`, and those of [`check`](Migrations::check).
@@ -114,6 +114,8 @@ impl Migrations {
 
     /// Records the present fingerprints of steps that are done, in place of the older ones. Gives the ids of those that had
     /// changed. Steps that run again on change stay as they are.
+    ///
+    /// Cost: as that of [`baseline`](Migrations::baseline), for each step that had changed.
     ///
     /// # Errors
     /// `Busy`, `LeaseLost`, `Database`, and those of [`check`](Migrations::check).

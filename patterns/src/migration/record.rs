@@ -29,6 +29,10 @@ pub struct StepRecord {
     pub by_hand: bool,
     /// How often it was begun since it was last done or reverted; 0 where only the intent is known.
     pub attempts: i64,
+    /// Whether an attempt before the last, since it was last done or reverted, was no transaction: a part of it may have
+    /// happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// The token of the lease under which this was written: a writer with a lower one changes nothing.
     pub token: i64,
     /// Who ran it last.
@@ -66,6 +70,12 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
+    /// Whether a part of the step may have happened by an attempt that was no transaction.
+    pub(super) fn is_partial(&self) -> bool {
+        let is_open = matches!(self.state, StepState::Running | StepState::Failed);
+        self.partial || (is_open && self.attempts > 0 && self.kind != StepKind::Transactional)
+    }
+
     /// How long the last attempt took.
     pub fn duration(&self) -> Option<Duration> {
         self.millis

@@ -127,9 +127,10 @@ impl Migrations {
     }
 }
 
-/// Whether a step that has begun has left nothing, because its transaction was not committed.
+/// Whether a step that has begun has left nothing, because none of its transactions was committed.
 fn has_not_happened(step: &Step, record: &StepRecord) -> bool {
     step.kind() == StepKind::Transactional
         && record.kind == StepKind::Transactional
+        && !record.partial
         && matches!(record.state, StepState::Running | StepState::Failed)
 }

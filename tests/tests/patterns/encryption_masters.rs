@@ -7,8 +7,8 @@ use bson::{Document, Uuid, doc};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind, Filter};
 use odm_patterns::encryption::{
-    Algorithm, Encrypted, EncryptionError, KeyMaterial, KeyVault, LocalKey, MasterKey, MasterKeyError,
-    VaultOptions,
+    Algorithm, Encrypted, EncryptionError, KeyMaterial, KeyRef, KeyVault, LocalKey, MasterKey,
+    MasterKeyError, VaultOptions,
 };
 use odm_tests::interrupted::interrupted;
 
@@ -21,6 +21,7 @@ crate::on_every_backend! {
     a_rotation_takes_bounded_round_trips,
     a_rotation_passes_keys_that_others_change,
     wrong_and_missing_master_keys_are_told_apart,
+    a_document_that_is_no_key_stands_in_no_others_way,
     other_services_keep_master_keys,
 }
 
@@ -220,6 +221,63 @@ async fn wrong_and_missing_master_keys_are_told_apart(db: &Db) {
         .unwrap();
     let error = vault.decrypt(&secret).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode, "{error:?}");
+}
+
+async fn a_document_that_is_no_key_stands_in_no_others_way(db: &Db) {
+    let options = || VaultOptions::new().database(db.name());
+    let (old, new) = (LocalKey::generate().unwrap(), LocalKey::generate().unwrap());
+    let vault = KeyVault::with(db, options(), old.clone()).unwrap();
+    let secrets = filled(&vault, 5).await;
+    let broken = secrets[2].key();
+    vault.add_name(broken, "broken").await.unwrap();
+    let keys = db.raw_collection("__keyVault");
+    keys.update_one(doc! { "_id": broken }, doc! { "$set": { "masterKey": 7 } })
+        .await
+        .unwrap();
+    // And some that have no key's id.
+    keys.insert(doc! { "_id": 7, "keyAltNames": ["odd"] })
+        .await
+        .unwrap();
+    keys.insert(doc! { "_id": bson::oid::ObjectId::new(), "what": "is this" })
+        .await
+        .unwrap();
+    let (logged, log) = db.logged();
+    let asked = secrets.iter().map(|secret| KeyRef::from(secret.key()));
+    let asked = asked.chain(["broken", "odd"].map(KeyRef::from));
+    let keyring = vault.on(&logged).keyring(asked).await.unwrap();
+    assert_eq!(log.round_trips(), 1);
+    for (n, secret) in secrets.iter().enumerate() {
+        match keyring.decrypt(secret) {
+            Ok(value) => assert_eq!((value, n != 2), (n as i32, true)),
+            Err(error) => {
+                assert_eq!((n, error.kind()), (2, ErrorKind::Decode), "{error:?}");
+                assert!(error.to_string().contains("masterKey"), "{error}");
+            }
+        }
+    }
+    for (name, id) in [("broken", Some(broken)), ("odd", None)] {
+        let error = keyring
+            .encrypt_bson(name, Algorithm::Random, &1.into())
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), keyring.id(name)),
+            (ErrorKind::Decode, id),
+            "{error:?}"
+        );
+    }
+    // All others are wrapped anew before it is told of the first that is none.
+    let both = KeyVault::with(db, options(), new.clone()).unwrap().also(old);
+    let error = Error::from(both.rewrap().await.unwrap_err());
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::Decode, Some(&bson::Bson::Int32(7)))
+    );
+    let alone = KeyVault::with(db, options(), new).unwrap();
+    for n in [0, 1, 3, 4] {
+        assert_eq!(alone.decrypt(&secrets[n]).await.unwrap(), n as i32);
+    }
+    let error = alone.rewrap().only(|k| k.id.eq(broken)).await.unwrap_err();
+    assert_eq!(Error::from(error).id(), Some(&bson::Bson::from(broken)));
 }
 
 /// A service far away that can fail.

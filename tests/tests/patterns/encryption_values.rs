@@ -4,8 +4,9 @@ use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Decimal128, Document, Timestamp, Uuid, doc};
 use odm::{Db, ErrorKind};
-use odm_patterns::encryption::{Algorithm, Deterministic, EncryptionError, Random as Randomly};
+use odm_patterns::encryption::{Algorithm, Deterministic, Encrypted, EncryptionError, Random as Randomly};
 use odm_tests::random::Random;
+use serde::Deserialize;
 
 use super::encryption::with_key;
 
@@ -14,6 +15,7 @@ crate::on_every_backend! {
     values_of_every_type_come_back,
     raw_documents_are_decrypted,
     damage_is_named_and_never_a_value,
+    what_looks_like_extended_json_is_no_other_value,
 }
 
 fn every_type() -> Vec<(Bson, bool)> {
@@ -269,4 +271,51 @@ async fn damage_is_named_and_never_a_value(db: &Db) {
     );
     let error = vault.decrypt_bson(&Uuid::new().into()).await.unwrap_err();
     assert!(matches!(error, EncryptionError::NotEncrypted { .. }), "{error:?}");
+}
+
+#[derive(Debug, Deserialize)]
+struct Shown<T> {
+    v: T,
+}
+
+async fn what_looks_like_extended_json_is_no_other_value(db: &Db) {
+    let vault = with_key(db).await;
+    for value in [
+        doc! { "a": { "$numberLong": "5" } },
+        doc! { "a": [{ "$date": { "$numberLong": "7" } }] },
+        doc! { "$oid": "6553f1000000000000000000" },
+    ] {
+        let value = Bson::Document(value);
+        let sealed = vault
+            .encrypt_bson("patients", Algorithm::Random, &value)
+            .await
+            .unwrap();
+        let stored = doc! { "v": &sealed };
+        // As it is, where no type is asked for.
+        assert_eq!(vault.decrypt_bson(&sealed.clone().into()).await.unwrap(), value);
+        let encrypted: Encrypted<Document> = Encrypted::from_binary(sealed.clone()).unwrap();
+        let any: Encrypted<Bson> = Encrypted::from_binary(sealed).unwrap();
+        for error in [
+            vault.decrypt(&encrypted).await.map(drop).unwrap_err(),
+            vault.decrypt(&any).await.map(drop).unwrap_err(),
+            vault
+                .decrypt_as::<Shown<Bson>>(&stored)
+                .await
+                .map(drop)
+                .unwrap_err(),
+        ] {
+            assert!(
+                matches!(error, EncryptionError::WrongType { .. }),
+                "{value}: {error:?}"
+            );
+            // The reason shows nothing of the value.
+            assert!(!format!("{error} {error:?}").contains('$'), "{error:?}");
+        }
+    }
+    let plain = vault
+        .encrypt_bson("patients", Algorithm::Random, &5_i64.into())
+        .await
+        .unwrap();
+    let shown: Shown<Bson> = vault.decrypt_as(&doc! { "v": plain }).await.unwrap();
+    assert_eq!(shown.v, Bson::Int64(5));
 }

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bson::DateTime;
 use futures_util::future::{BoxFuture, pending};
 use odm::Db;
 use odm::backend::wrap::Fault;
 use odm_patterns::migration::{
     MigrationErrorKind, MigrationEvent, MigrationLease, Migrations, Progress, Step, StepError, StepState,
 };
+use odm_tests::interrupted::interrupted;
 use tokio::sync::oneshot;
 
 use super::migration_model::{lost, note, notes, noting, record, refused, three};
@@ -25,8 +27,18 @@ crate::on_every_backend! {
     a_long_step_keeps_the_lease,
     a_step_is_dropped_when_its_lease_is_lost,
     signs_of_life_that_fail_end_the_lease,
+    a_sign_of_life_without_an_answer_ends_with_the_lease,
     a_lease_can_be_broken,
     a_run_that_is_dropped_is_interrupted,
+}
+
+/// Looks again by setting the clock; no signs of life.
+fn looking(clock: &Clock) -> impl Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync + 'static {
+    let clock = clock.clone();
+    move |length| match length >= seconds(20) {
+        true => never(length),
+        false => hasty(&clock)(length),
+    }
 }
 
 /// Waits by setting the clock.
@@ -66,7 +78,7 @@ async fn a_lease_that_ended_is_taken_over(db: &Db) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let kept = told.clone();
     let report = three()
-        .wait_with(hasty(&clock))
+        .wait_with(looking(&clock))
         .owner("next")
         .on_event(move |event| {
             if let MigrationEvent::Waiting { owner, at, .. } = event {
@@ -252,7 +264,8 @@ async fn a_long_step_keeps_the_lease(db: &Db) {
     let beats = Arc::new(AtomicU32::new(0));
     let (counted, own) = (beats.clone(), clock.clone());
     let wait = move |length: Duration| {
-        counted.fetch_add(1, Ordering::SeqCst);
+        // The pauses, and not the ends of the lease.
+        counted.fetch_add(u32::from(length == seconds(20)), Ordering::SeqCst);
         odm_patterns::queue::Wait::wait(&own, length)
     };
     let other = (db.clone(), clock.clone());
@@ -332,8 +345,49 @@ async fn signs_of_life_that_fail_end_the_lease(db: &Db) {
             );
         });
     assert!(is_lost(&refused(slow.run(&faulty).await).0));
-    assert_eq!(failed.load(Ordering::SeqCst), 3);
+    // After 20 and 40 seconds; then it is over.
+    assert_eq!(failed.load(Ordering::SeqCst), 2);
     assert_eq!(three().run(&db).await.unwrap().ids().len(), 3);
+}
+
+async fn a_sign_of_life_without_an_answer_ends_with_the_lease(db: &Db) {
+    let (db, clock) = clocked(db);
+    // The records, the lease, the records, the name of the step, its record; then the sign of life.
+    let (deaf, moment) = interrupted(&db, 6, pending());
+    let time = clock.clone();
+    let deaf = deaf.with_clock(move || DateTime::from_millis(time.now()));
+    let lengths = Arc::new(Mutex::new(Vec::new()));
+    let (noted, own) = (lengths.clone(), clock.clone());
+    let wait = move |length: Duration| {
+        let waiting = odm_patterns::queue::Wait::wait(&own, length);
+        noted.lock().unwrap().push(length);
+        waiting
+    };
+    let dropped = Arc::new(AtomicBool::new(false));
+    let flag = dropped.clone();
+    let step = Step::new("1", move |_: Db| {
+        let held = Dropped(flag.clone());
+        async move {
+            let _held = held;
+            pending::<()>().await;
+            Ok(())
+        }
+    });
+    let slow = Migrations::new().step(step).wait_with(wait);
+    let running = tokio::spawn(async move { slow.run(&deaf).await.map(drop) });
+    let waits = async |count: usize| until(async || lengths.lock().unwrap().len() >= count).await;
+    waits(1).await;
+    clock.advance(seconds(20));
+    waits(2).await;
+    assert!(moment.has_come());
+    assert_eq!(*lengths.lock().unwrap(), [seconds(20), seconds(40)]);
+    clock.advance(seconds(39));
+    tokio::task::yield_now().await;
+    assert!(!dropped.load(Ordering::SeqCst) && !running.is_finished());
+    clock.advance(seconds(1));
+    assert!(is_lost(&refused(running.await.unwrap()).0));
+    assert!(dropped.load(Ordering::SeqCst));
+    assert_eq!(three().run(&db).await.unwrap().steps[0].attempt, 2);
 }
 
 async fn a_lease_can_be_broken(db: &Db) {

@@ -12,6 +12,7 @@ crate::on_every_backend! {
     a_step_without_a_way_down_stops_it_before_it_begins,
     a_revert_that_fails_is_the_first_to_be_done,
     what_may_have_happened_is_undone,
+    what_failed_before_it_was_a_transaction_is_undone,
     a_transaction_is_undone_with_its_record,
     batches_are_undone_in_batches,
 }
@@ -124,6 +125,51 @@ async fn what_may_have_happened_is_undone(db: &Db) {
         ("2".to_owned(), StepState::Reverted),
     ];
     assert_eq!(states(db).await, expected);
+}
+
+async fn what_failed_before_it_was_a_transaction_is_undone(db: &Db) {
+    let half = || {
+        Step::new("1", async |db: Db| {
+            note(&db, "half").await?;
+            Err(StepError::new("half way"))
+        })
+    };
+    let plain = Migrations::new().step(half());
+    plain.run(db).await.unwrap_err();
+    assert!(!record(db, "1").await.partial);
+    let atomic = || half().transactional();
+    // However often it is a transaction since.
+    for attempts in [1, 2] {
+        Migrations::new().step(atomic()).run(db).await.unwrap_err();
+        let known = record(db, "1").await;
+        assert_eq!((known.attempts, known.partial), (attempts, true));
+    }
+    let (kind, _) = refused(Migrations::new().step(atomic()).revert(db, 1).await);
+    assert!(matches!(kind, MigrationErrorKind::NoDown), "{kind:?}");
+    let down = || atomic().down(async |db: Db| note(&db, "not 1").await);
+    let reverted = Migrations::new().step(down()).revert(db, 1).await.unwrap();
+    assert_eq!(reverted.ids(), ["1"]);
+    assert_eq!(notes(db).await, ["half", "not 1"]);
+    // From here on nothing is left of it.
+    let known = record(db, "1").await;
+    assert_eq!((known.state, known.partial), (StepState::Reverted, false));
+    Migrations::new().step(down()).run(db).await.unwrap_err();
+    assert!(!record(db, "1").await.partial);
+    assert_eq!(
+        Migrations::new()
+            .step(atomic())
+            .revert(db, 1)
+            .await
+            .unwrap()
+            .ids(),
+        ["1"]
+    );
+    // So it is of one that somebody takes for done.
+    plain.run(db).await.unwrap_err();
+    Migrations::new().step(atomic()).run(db).await.unwrap_err();
+    assert!(record(db, "1").await.partial);
+    plain.mark_done(db, "1").await.unwrap();
+    assert!(!record(db, "1").await.partial);
 }
 
 async fn a_transaction_is_undone_with_its_record(db: &Db) {
