@@ -116,7 +116,7 @@ impl<M: Model> Collection<M> {
     }
 
     /// Creates the collection with the options that the model declares (`#[odm(options = function)]`), and adds others.
-    /// Fails with code 48 when it is there; [`Db::sync_models`] creates what is missing.
+    /// Fails with code 48 when it is there; [`Db::sync_models`](crate::Db::sync_models) creates what is missing.
     pub fn create_declared(&self) -> CreateCollection {
         let declared = M::DESCRIPTOR.declared_options();
         let parts = M::DESCRIPTOR.validator_parts(declared.is_validated());
