@@ -1,7 +1,7 @@
 //! How far a resumable step is.
 
 use odm::bson::Bson;
-use odm::{Collection, Db, Result};
+use odm::{Collection, Db, Error, ErrorKind, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -10,7 +10,7 @@ use super::lease::LeaseGone;
 use super::ledger::fence;
 use super::record::{StepRecord, StepState};
 use super::term::Term;
-use crate::value::{from_bson, to_bson};
+use crate::value::{decode, encode, from_bson};
 
 /// What a [resumable](super::Step::resumable) step gets: the database, and where it was.
 ///
@@ -72,9 +72,14 @@ impl Progress {
     /// [sign of life](super::Migrations::heartbeat) was given for so long. One round trip, and one for the lease then.
     ///
     /// # Errors
-    /// That the lease is lost, or that the record is gone: pass it on. `Encode` for a position that does not fit BSON; those of the database.
+    /// That the lease is lost, or that the record is gone: pass it on. `Encode` for a position that does not fit BSON, or
+    /// that could not be read back as what looks like extended JSON cannot; those of the database.
     pub async fn save<T: Serialize>(&self, position: &T) -> Result<(), StepError> {
-        let position = to_bson(position)?;
+        let position = encode(position)?;
+        // A record that cannot be read would hold up every run.
+        let position: Bson = decode(&position).map_err(|error| {
+            Error::new(ErrorKind::Encode, "the position could not be read back").with_source(error)
+        })?;
         if !self.term.renew_if_due().await? {
             return Err(LeaseGone.into());
         }

@@ -26,6 +26,7 @@ crate::on_every_backend! {
     what_a_zombie_ends_is_not_run_again,
     progress_renews_the_lease_when_it_is_time,
     a_step_that_drops_its_record_is_told_so,
+    a_position_that_could_not_be_read_back_is_refused,
     a_lease_of_no_length_lasts_until_somebody_wants_it,
 }
 
@@ -426,4 +427,22 @@ async fn a_lease_of_no_length_lasts_until_somebody_wants_it(db: &Db) {
         .step(step)
         .lease(Duration::ZERO);
     assert_eq!(migrations.run(db).await.unwrap().ids(), ["1", "2"]);
+}
+
+async fn a_position_that_could_not_be_read_back_is_refused(db: &Db) {
+    let step = Step::resumable("1", async |progress: Progress| {
+        progress.save(&doc! { "at": { "$id": 1 } }).await?;
+        let shown = doc! { "at": { "$numberLong": "5" } };
+        progress.save(&shown).await?;
+        Ok(())
+    });
+    let migrations = Migrations::new().step(step);
+    let error = migrations.run(db).await.unwrap_err();
+    assert!(error.to_string().contains("1"), "{error}");
+    // The record is as it was, and every run can read it.
+    assert_eq!(
+        record(db, "1").await.position,
+        Some(Bson::Document(doc! { "at": { "$id": 1 } }))
+    );
+    assert!(!migrations.status(db).await.unwrap().is_settled());
 }
