@@ -3,7 +3,7 @@
 use super::super::document::Value;
 use super::super::document::compare::rank;
 use super::super::document::decimal::{DIGITS, Decimal, MIN_EXPONENT};
-use super::{NAN, NEGATIVE, POSITIVE, complement, unescape};
+use super::{NAN, NEGATIVE, POSITIVE, complement, length, unescape};
 
 /// An ascending component's value; of a string under a collation its sort key.
 pub(crate) fn component(bytes: &[u8], is_collated: bool) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn rank_edge(first: u8, low: bool) -> (bool, String) {
         (rank::UNDEFINED, "undefined", Some("MinKey")),
         (rank::NULL, "null", Some("undefined")),
         (NAN, "nan.0", Some("null")),
-        (NEGATIVE, "-inf.0", Some("nan.0")),
+        (NEGATIVE, "-inf.0", None),
         (rank::STRING, "\"\"", Some("inf.0")),
         (rank::DOCUMENT, "{}", None),
         (rank::ARRAY, "[]", None),
@@ -97,11 +97,52 @@ fn value(bytes: &[u8]) -> Option<String> {
             increment: u32::from_be_bytes(body.get(4..)?.try_into().ok()?),
         }
         .to_string(),
-        rank::DOCUMENT if body == [0] => "{}".to_owned(),
-        rank::ARRAY if body == [0] => "[]".to_owned(),
+        rank::REGEX => {
+            let (pattern, options) = std::str::from_utf8(body)
+                .ok()?
+                .strip_suffix('\0')?
+                .split_once('\0')?;
+            format!("/{pattern}/{options}")
+        }
+        rank::DOCUMENT => {
+            let mut fields = Vec::new();
+            let mut rest = body;
+            while let [_, inside @ ..] = rest
+                && !inside.is_empty()
+            {
+                let end = inside.iter().position(|byte| *byte == 0)?;
+                let name = std::str::from_utf8(&inside[..end]).ok()?;
+                let (own, behind) = first_of(&inside[end + 1..])?;
+                fields.push(format!("{name}: {own}"));
+                rest = behind;
+            }
+            match fields.is_empty() {
+                true => "{}".to_owned(),
+                false => format!("{{ {} }}", fields.join(", ")),
+            }
+        }
+        rank::ARRAY => {
+            let mut items = Vec::new();
+            let mut rest = body;
+            while !matches!(rest, [0]) {
+                let (own, behind) = first_of(rest)?;
+                items.push(own);
+                rest = behind;
+            }
+            match items.is_empty() {
+                true => "[]".to_owned(),
+                false => format!("[ {} ]", items.join(", ")),
+            }
+        }
         _ => return None,
     };
     Some(text)
+}
+
+/// The value that the bytes begin with, and what is behind it.
+fn first_of(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (own, behind) = bytes.split_at_checked(length(bytes, false)?)?;
+    Some((value(own)?, behind))
 }
 
 fn number(body: &[u8], negative: bool) -> Option<String> {

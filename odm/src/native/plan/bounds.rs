@@ -312,17 +312,29 @@ fn of_types(types: TypeSet) -> Bounds {
     if types.contains(Kind::Array) {
         return Bounds::all();
     }
-    Bounds::loose(Intervals::union_all(
+    let intervals = Intervals::union_all(
         Kind::ALL
             .into_iter()
             .filter(|kind| types.contains(*kind))
             .map(|kind| Intervals::rank(kind_rank(kind))),
-    ))
+    );
+    // Numbers of all types are one kind of keys, as texts are, and what is missing has the key of null.
+    let shared = [Kind::Null, Kind::Undefined, Kind::String, Kind::Symbol];
+    let has_numbers = types.kinds().any(|kind| TypeSet::numbers().contains(kind));
+    Bounds {
+        intervals,
+        exact: !shared.into_iter().any(|kind| types.contains(kind))
+            && (!has_numbers || types.has_all_numbers()),
+    }
 }
 
 fn not(inner: &Predicate, place: Place<'_>) -> Bounds {
     if let Predicate::Exists = inner {
-        return Bounds::loose(null(place).intervals);
+        // What is missing has the key of null.
+        return match place.positional {
+            true => Bounds::all(),
+            false => Bounds::loose(point(&Value::Null, place)),
+        };
     }
     let inner = ordered(inner, place);
     if !inner.exact || place.positional {
@@ -367,14 +379,22 @@ fn and(predicates: &[Predicate], place: Place<'_>) -> Bounds {
 /// Sort keys do not show how their strings begin.
 fn regex(pattern: &Pattern, collation: &Collation) -> Bounds {
     let mut from = start_of(rank::STRING);
-    let strings = match prefix(pattern.pattern(), pattern.options()) {
-        Some(prefix) if !prefix.is_empty() && collation.is_simple() => {
-            encode_text_start(&prefix, &mut from);
-            let to = successor(from.clone());
-            Intervals::range(from, to)
-        }
-        _ => Intervals::rank(rank::STRING),
+    let Some(prefix) = prefix(pattern.pattern(), pattern.options())
+        .filter(|prefix| !prefix.is_empty() && collation.is_simple())
+    else {
+        return Bounds::loose(Intervals::rank(rank::STRING).union(stored_regex(pattern.pattern())));
     };
+    encode_text_start(&prefix, &mut from);
+    let to = successor(from.clone());
+    let strings = Intervals::range(from, to);
+    // All that begins so is matched, and of patterns this one.
+    if pattern.options().is_empty() && pattern.pattern().strip_prefix('^') == Some(&prefix) {
+        let own = Value::Regex {
+            pattern: pattern.pattern(),
+            options: "",
+        };
+        return Bounds::exact(strings.union(Intervals::point(&own, collation)));
+    }
     Bounds::loose(strings.union(stored_regex(pattern.pattern())))
 }
 
