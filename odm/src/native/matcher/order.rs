@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::super::aggregate::expression::compared::Test;
 use super::ast::{BitRule, Node, Predicate};
 
 /// That none of the conditions holds; of one field not the one.
@@ -137,13 +138,25 @@ impl Node {
     }
 
     /// The same conditions, a choice of values of one field as a list of them.
-    fn listed(self) -> Node {
+    pub(super) fn listed(self) -> Node {
         let all = |nodes: Vec<Node>| -> Vec<Node> { nodes.into_iter().map(Node::listed).collect() };
         match self {
             Node::And(nodes) => Node::And(all(nodes)),
+            Node::Nor(nodes) => Node::Nor(all(nodes)),
             Node::Or(nodes) => {
                 let nodes = all(nodes);
-                list_of(&nodes).unwrap_or(Node::Or(nodes))
+                let (same, mut others) = apart(nodes);
+                match (same.len(), list_of(&same)) {
+                    (2.., Some(list)) if others.is_empty() => list,
+                    (2.., Some(list)) => {
+                        others.push(list);
+                        Node::Or(others)
+                    }
+                    _ => {
+                        others.splice(0..0, same);
+                        Node::Or(others)
+                    }
+                }
             }
             Node::Field {
                 path,
@@ -261,6 +274,8 @@ pub(super) enum Kind {
     Never,
     Near,
     Text,
+    /// What an expression says of a field.
+    Computed(Test),
 }
 
 /// What a predicate asks.
@@ -294,6 +309,18 @@ pub(super) fn kind(predicate: &Predicate) -> Kind {
         Predicate::Collated { inner, .. } => kind(inner),
         Predicate::Not(_) => Kind::Not,
         Predicate::And(_) => Kind::And,
+    }
+}
+
+impl Node {
+    /// Where the condition stands among those that go by their paths: what has none comes first.
+    pub(super) fn place_by_path(&self) -> (String, Kind) {
+        let place = Place::of_node(self);
+        let path = match self {
+            Node::Or(_) => String::new(),
+            _ => place.path,
+        };
+        (path, place.kind)
     }
 }
 
@@ -381,6 +408,22 @@ fn one_field(nodes: &[Node]) -> Option<Place> {
         path: first.to_owned(),
         ..Place::of(Kind::In)
     })
+}
+
+/// The choices of one value, or one pattern, of the field of the first of them, and the others.
+fn apart(nodes: Vec<Node>) -> (Vec<Node>, Vec<Node>) {
+    let path = |node: &Node| match node {
+        Node::Field { path, predicate } => {
+            matches!(kind(predicate), Kind::Equal | Kind::Regex).then(|| path.as_str().to_owned())
+        }
+        _ => None,
+    };
+    match nodes.iter().find_map(path) {
+        Some(first) => nodes
+            .into_iter()
+            .partition(|node| path(node).is_some_and(|own| own == first)),
+        None => (Vec::new(), nodes),
+    }
 }
 
 /// The list that choices are which are all of one value, or one pattern, of one field.

@@ -12,13 +12,13 @@ pub(crate) struct Compared<'e> {
 }
 
 /// How a field's value is compared: whole, and with every type in one order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Test {
     Equal,
-    Less,
-    LessOrEqual,
     Greater,
     GreaterOrEqual,
+    Less,
+    LessOrEqual,
 }
 
 impl Test {
