@@ -24,6 +24,7 @@ pub(crate) mod pattern;
 pub(crate) mod reach;
 pub(crate) mod schema;
 mod shape;
+pub(crate) mod shown;
 mod special;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -24,9 +24,11 @@ use super::text::TextSearch;
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::cover::{Cover, Leap, Made};
 pub(crate) use self::edges::Edges;
+pub(crate) use self::explain::{Finish, Shaping};
 pub(crate) use self::hint::{check_hint, check_natural};
 pub(crate) use self::merge::Stream;
 pub(crate) use self::sieve::Sieve;
+pub(crate) use self::stage::{Stage, figure};
 pub(crate) use self::tail::{Spot, Tail};
 pub(crate) use self::text::{required as text_required, with_hint as text_with_hint};
 pub(crate) use self::trial::Trial;
@@ -44,7 +46,9 @@ pub(crate) mod interval;
 mod merge;
 mod narrow;
 mod near;
+mod residue;
 mod sieve;
+pub(crate) mod stage;
 mod tail;
 mod text;
 mod trial;
@@ -81,7 +85,7 @@ pub(crate) struct IndexView<'a> {
 
 impl IndexView<'_> {
     /// Whether a document may have several keys.
-    fn is_multikey(&self) -> bool {
+    pub(crate) fn is_multikey(&self) -> bool {
         is_multikey(self.multikey)
     }
 

@@ -77,6 +77,30 @@ struct Slice {
     skips: bool,
 }
 
+impl Tree {
+    /// Adds the paths that are kept, or left out; `false` where something else is done.
+    fn add_plain(&self, outer: &str, paths: &mut Vec<String>, keeps: bool) -> bool {
+        self.children.iter().all(|(name, rule)| {
+            let path = match outer {
+                "" => name.clone(),
+                outer => format!("{outer}.{name}"),
+            };
+            match rule {
+                Rule::Include => {
+                    paths.extend(keeps.then_some(path));
+                    true
+                }
+                Rule::Exclude => {
+                    paths.extend((!keeps).then_some(path));
+                    true
+                }
+                Rule::Fields(inner) => inner.add_plain(&path, paths, keeps),
+                _ => false,
+            }
+        })
+    }
+}
+
 impl Projection {
     /// The projection with strings compared by the collation, the variables that it was parsed with given their values, and
     /// all computed that depends on no document.
@@ -144,6 +168,20 @@ impl Projection {
     pub(crate) fn is_simple(&self) -> bool {
         let keeps = |(_, rule): &(String, Rule)| matches!(rule, Rule::Include | Rule::Exclude);
         self.mode == Mode::Inclusion && self.tree.children.iter().all(keeps)
+    }
+
+    /// The paths that it keeps, where it does nothing else.
+    pub(crate) fn kept(&self) -> Option<Vec<String>> {
+        let mut paths = Vec::new();
+        let is_plain = self.mode == Mode::Inclusion && self.tree.add_plain("", &mut paths, true);
+        is_plain.then_some(paths)
+    }
+
+    /// The paths that it leaves out, where it does nothing else.
+    pub(crate) fn left_out(&self) -> Option<Vec<String>> {
+        let mut paths = Vec::new();
+        let is_plain = self.mode == Mode::Exclusion && self.tree.add_plain("", &mut paths, false);
+        is_plain.then_some(paths)
     }
 
     /// What it asks of documents, where that is less than all.

@@ -8,7 +8,7 @@ mod answer;
 mod arithmetic;
 mod array;
 mod boolean;
-mod compared;
+pub(crate) mod compared;
 mod comparison;
 mod convert;
 mod date;

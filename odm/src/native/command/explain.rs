@@ -1,9 +1,11 @@
 //! `explain`.
 
+use std::sync::Arc;
+
 use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::exec::cursor::Extras;
-use super::super::exec::explain::{ExplainRequest, explain as explained};
+use super::super::exec::explain::{ExplainRequest, Explained, explain as explained};
 use super::super::exec::statement::Statement;
 use super::super::exec::tail::TailCursor;
 use super::super::fault::{Fault, Result, code};
@@ -27,7 +29,7 @@ struct Asked<'a> {
     collation: Option<Collation>,
     skip: u64,
     limit: u64,
-    counts: bool,
+    what: Explained,
     /// What is asked of what is found, if that is less than all.
     needs: Option<Needs>,
 }
@@ -79,17 +81,16 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let variables = query::variables(own, asked.collation.as_ref(), &whole)?;
     let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?
         .collated(asked.collation)
-        .needing(asked.needs);
+        .needing(asked.needs)
+        .projected(asked.projection);
     // As the server, which reads it where there is a collection.
-    let projected = parsed.projection_of_one(asked.projection).map(|_| ());
-    let request = ExplainRequest {
+    let projected = parsed.projection_of_one(asked.projection);
+    let mut request = ExplainRequest {
         namespace,
         query: parsed,
         projection: None,
         filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
-        counts: asked.counts,
-        writes: matches!(name, "update" | "delete" | "findAndModify" | "findandmodify"),
-        figures: asked.counts || matches!(name, "update" | "delete"),
+        what: asked.what,
         skip: asked.skip,
         limit: asked.limit,
         extras: Extras::default(),
@@ -99,7 +100,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     Ok(Job::Read(Box::new(move |read| {
         let ns = &request.namespace;
         if read.catalog().collection(&ns.database, &ns.collection).is_some() {
-            projected?;
+            request.projection = projected?.map(Arc::new);
         }
         explained(read, &request)
     })))
@@ -117,9 +118,7 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
         filter: find::document(&fields, "filter")?
             .unwrap_or(Doc::empty())
             .to_bytes(),
-        counts: false,
-        writes: false,
-        figures: false,
+        what: Explained::Find,
         skip: asked.skip,
         limit: asked.limit,
         extras: asked.extras,
@@ -199,7 +198,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 collation: collation(&fields)?,
                 skip: fields.count("skip")?.unwrap_or(0),
                 limit: fields.number("limit").unwrap_or(0).unsigned_abs(),
-                counts: true,
+                what: Explained::Count,
                 ..Asked::all()
             }
         }
@@ -208,6 +207,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: fields.object("query"),
                 collation: collation(&fields)?,
+                what: Explained::Distinct,
                 needs: fields
                     .string("key")
                     .map(|key| Needs::of_values(key, Values::There)),
@@ -222,6 +222,9 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 projection: fields.object("fields"),
                 hint: fields.get("hint"),
                 collation: collation(&fields)?,
+                what: Explained::FindAndModify {
+                    removes: fields.flag("remove"),
+                },
                 limit: 1,
                 ..Asked::all()
             }
@@ -248,6 +251,10 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                     Some(Value::Document(own)) => Collation::parse(own)?,
                     _ => None,
                 },
+                what: match name {
+                    "update" => Explained::Update,
+                    _ => Explained::Delete,
+                },
                 limit: u64::from(!many),
                 ..Asked::all()
             }
@@ -266,7 +273,7 @@ impl Asked<'_> {
             collation: None,
             skip: 0,
             limit: 0,
-            counts: false,
+            what: Explained::Find,
             needs: None,
         }
     }

@@ -3,35 +3,37 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::super::catalog::Collection;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
+use super::super::matcher::Matcher;
+use super::super::matcher::ast::Node;
+use super::super::matcher::shown::Arrangement;
 use super::super::needs::Needs;
-use super::super::plan::{self, Access, Choice, IndexView, Plan, Trial};
+use super::super::plan::{
+    self, Access, Choice, Finish, IndexView, Plan, PlanRequest, Shaping, Stage, Trial, figure,
+};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
 use super::cursor::{Extras, RECORD_ID};
-use super::query::Query;
+use super::query::{Order, Query};
 use super::search::{self, Limits};
 use super::trial::Race;
-use super::{Deadline, Namespace, view};
+use super::walk::{Flow, Scanned, Walk};
+use super::{Deadline, Examined, Namespace, count, view};
 
 /// What is explained.
 #[derive(Clone, Debug)]
 pub(crate) struct ExplainRequest {
     pub(crate) namespace: Namespace,
     pub(crate) query: Query,
-    /// That of a find.
+    /// That of a find, or of the document that is changed.
     pub(crate) projection: Option<Arc<Projection>>,
-    /// The filter's bytes, to show.
+    /// The filter's bytes.
     pub(crate) filter: Vec<u8>,
-    /// Whether the documents are only counted.
-    pub(crate) counts: bool,
-    /// Whether documents would be changed or removed.
-    pub(crate) writes: bool,
-    /// Whether the answer would have figures in place of documents.
-    pub(crate) figures: bool,
+    pub(crate) what: Explained,
     pub(crate) skip: u64,
     /// 0 is no limit.
     pub(crate) limit: u64,
@@ -42,60 +44,42 @@ pub(crate) struct ExplainRequest {
     pub(crate) deadline: Deadline,
 }
 
-/// The stage that makes of each document what is asked for in its place or beside it.
-fn shaped(extras: Extras, winning: Owned) -> Owned {
-    let meta = |name: &str| Owned::Document(vec![field("$meta", Owned::String(name.to_owned()))]);
-    if extras.return_key {
-        return Owned::Document(vec![
-            field("stage", Owned::String("RETURN_KEY".to_owned())),
-            field("inputStage", winning),
-        ]);
-    }
-    if extras.record_id {
-        let by = Owned::Document(vec![field(RECORD_ID, meta("recordId"))]);
-        return Owned::Document(vec![
-            field("stage", Owned::String("PROJECTION_DEFAULT".to_owned())),
-            field("transformBy", by),
-            field("inputStage", winning),
-        ]);
-    }
-    winning
+/// What is done with what is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Explained {
+    Find,
+    Count,
+    Distinct,
+    Update,
+    Delete,
+    /// A document is changed, or removed, and given.
+    FindAndModify {
+        removes: bool,
+    },
 }
 
-/// The stage that gives of each document what the projection makes of it.
-fn projected(request: &ExplainRequest, query: &Query, plan: &Plan, found: Owned) -> Owned {
-    let (stage, by) = match (&request.projection, query.given_projection()) {
-        (Some(projection), Some(given)) => {
-            let stage = match (projection.is_simple(), &plan.cover, &plan.access) {
-                (true, None, _) => "PROJECTION_SIMPLE",
-                (true, Some(_), Access::Index { .. }) => "PROJECTION_COVERED",
-                _ => "PROJECTION_DEFAULT",
-            };
-            (stage, Value::Document(given).into())
+impl Explained {
+    fn writes(self) -> bool {
+        matches!(
+            self,
+            Explained::Update | Explained::Delete | Explained::FindAndModify { .. }
+        )
+    }
+
+    /// The stage that changes documents.
+    fn change(self) -> Option<&'static str> {
+        match self {
+            Explained::Update | Explained::FindAndModify { removes: false } => Some("UPDATE"),
+            Explained::Delete | Explained::FindAndModify { removes: true } => Some("DELETE"),
+            Explained::Find | Explained::Count | Explained::Distinct => None,
         }
-        // What a pipeline asks for.
-        (None, _) if plan.cover.is_some() => {
-            let needed = query.needs().into_iter().flat_map(Needs::paths);
-            let mut by: Vec<(String, Owned)> = needed
-                .filter(|path| *path != "_id")
-                .map(|path| field(path, Owned::Int32(1)))
-                .collect();
-            let has_id = query.needs().is_some_and(|needs| needs.has("_id"));
-            by.push(field("_id", Owned::Int32(i32::from(has_id))));
-            ("PROJECTION_COVERED", Owned::Document(by))
-        }
-        _ => return found,
-    };
-    Owned::Document(vec![
-        field("stage", Owned::String(stage.to_owned())),
-        field("transformBy", by),
-        field("inputStage", found),
-    ])
+    }
 }
 
 /// The explanation, in the shape of the server's.
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
-    if request.writes {
+    let counts = request.what == Explained::Count;
+    if request.what.writes() {
         view::refuse(read.catalog(), &request.namespace)?;
         view::refuse_buckets(read.catalog(), &request.namespace)?;
     }
@@ -128,15 +112,15 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         return Ok(explained);
     }
     let query = match &request.projection {
-        Some(projection) if !request.extras.return_key && !request.counts => {
+        Some(projection) if request.what == Explained::Find && !request.extras.return_key => {
             Cow::Owned(query.into_owned().needing(projection.needs()))
         }
-        _ if request.counts => Cow::Owned(query.into_owned().needing(Some(Needs::default()))),
+        _ if counts => Cow::Owned(query.into_owned().needing(Some(Needs::default()))),
         _ => query,
     };
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
-    match (&collection, request.counts) {
+    match (&collection, counts) {
         (Some(_), _) => {}
         (None, true) => query.check_count_without_collection()?,
         (None, false) => query.check_without_collection(ns)?,
@@ -154,57 +138,62 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     });
     let mut asked = query.request(&views, wanted, &resolved.collation, is_filtered);
     asked.trial = race.as_ref().map(|race| race as &dyn Trial);
-    let filter = Doc::Raw(&request.filter);
     let choice = match &collection {
         Some(collection) => Some(plan::choose(asked).map_err(|fault| query.told(collection, fault))?),
         None => None,
     };
-    let shown = |plan: &Plan| match request.counts {
-        true => plan.explain_count(&asked, filter),
-        false => {
-            let found = plan.explain(&asked, filter);
-            shaped(request.extras, projected(request, &query, plan, found))
-        }
+    let is_counted_whole = counts && query.is_everything() && collection.is_some();
+    // What a pipeline asked may be put together of several filters.
+    let root = Matcher::normal(Doc::Raw(&request.filter), &query.matcher);
+    let root = root.unwrap_or_else(|_| query.matcher.root().normal());
+    let staged = |plan: &Plan| match is_counted_whole {
+        true => Stage::new("RECORD_STORE_FAST_COUNT"),
+        false => stages(request, &query, &asked, &root, plan),
     };
     let winning = match &choice {
-        None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
-        Some(choice) => shown(&choice.plan),
+        None if counts => Stage::new("COUNT").over(Stage::new("EOF")),
+        None => Stage::new("EOF"),
+        Some(choice) => staged(&choice.plan),
     };
-    // The documents of a clustered collection have no keys, and those that are counted by keys are not read.
-    let reads_keys = choice
-        .as_ref()
-        .is_some_and(|choice| has_keys(&choice.plan.access, &views));
-    let reads_documents = !shows(&winning, "COUNT_SCAN");
     let beaten = choice.iter().flat_map(|choice| &choice.beaten);
-    let rejected = beaten.map(shown).collect();
+    let rejected = beaten.map(|plan| staged(plan).shown()).collect();
     let mut planner = vec![
         field("namespace", Owned::String(ns.to_string())),
         field("indexFilterSet", Owned::Bool(is_filtered)),
-        field("winningPlan", winning),
-        field("rejectedPlans", Owned::Array(rejected)),
     ];
-    if let Some(collation) = query.collation_in(&resolved.collation).spec() {
-        planner.insert(2, field("collation", Owned::RawDocument(collation.to_bytes())));
+    let is_parsed = match request.what {
+        Explained::Count => choice.is_some() && !is_counted_whole,
+        // Without a look at the filter.
+        _ => !(request.what.writes() && winning.has("IDHACK") && request.projection.is_none()),
+    };
+    if is_parsed {
+        planner.push(field("parsedQuery", root.shown(Arrangement::Kinds)));
     }
-    let planner = Owned::Document(planner);
+    if let Some(collation) = query.collation_in(&resolved.collation).spec() {
+        planner.push(field("collation", Owned::RawDocument(collation.to_bytes())));
+    }
+    planner.push(field("winningPlan", winning.clone().shown()));
+    planner.push(field("rejectedPlans", Owned::Array(rejected)));
     let mut answer = vec![
         field("explainVersion", Owned::String("1".to_owned())),
-        field("queryPlanner", planner),
+        field("queryPlanner", Owned::Document(planner)),
     ];
     if request.execute {
         let start = std::time::Instant::now();
-        let (returned, examined) = match (&collection, &choice) {
-            (Some(collection), Some(Choice { plan, .. })) => {
-                let limit = (request.limit > 0).then_some(request.limit);
-                let limits = Limits {
-                    skip: request.skip,
-                    limit,
-                };
-                let (found, examined) =
-                    search::all(read, collection, &query, plan, limits, request.deadline)?;
-                (found.len() as u64, examined)
-            }
-            _ => (0, super::Examined::default()),
+        let mut ran = match (&collection, &choice) {
+            (Some(collection), Some(Choice { plan, .. })) => run(read, request, collection, &query, plan)?,
+            _ => Ran::default(),
+        };
+        // The documents of a clustered collection have no keys, and those that are counted by keys are not read.
+        let reads_keys = choice
+            .as_ref()
+            .is_some_and(|choice| has_keys(&choice.plan.access, &views));
+        let reads_documents = !winning.has("COUNT_SCAN") && !is_counted_whole;
+        let mut executed = winning;
+        ran.tell(&mut executed);
+        let returned = match request.what {
+            Explained::Count | Explained::Update | Explained::Delete => 0,
+            _ => executed.returned(),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
         let counted = |n: u64, is_counted: bool| count(if is_counted { n } else { 0 });
@@ -212,15 +201,356 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             "executionStats",
             Owned::Document(vec![
                 field("executionSuccess", Owned::Bool(true)),
-                field("nReturned", counted(returned, !request.figures)),
+                field("nReturned", count(returned)),
                 field("executionTimeMillis", count(start.elapsed().as_millis() as u64)),
-                field("totalKeysExamined", counted(examined.keys, reads_keys)),
-                field("totalDocsExamined", counted(examined.documents, reads_documents)),
+                field("totalKeysExamined", counted(ran.examined.keys, reads_keys)),
+                field(
+                    "totalDocsExamined",
+                    counted(ran.examined.documents, reads_documents),
+                ),
+                field("executionStages", executed.shown()),
             ]),
         ));
     }
     answer.push(field("ok", Owned::Double(1.0)));
     Ok(Doc::Fields(&answer).to_bytes())
+}
+
+/// What a plan does for the operation.
+fn stages(
+    request: &ExplainRequest,
+    query: &Query,
+    asked: &PlanRequest<'_>,
+    root: &Node,
+    plan: &Plan,
+) -> Stage {
+    if request.what == Explained::Count {
+        return plan.count_stages(asked, root);
+    }
+    let shaping = shaping(request, query, asked, root, plan);
+    let writes = request.what.writes();
+    let finish = Finish {
+        skip: request.skip,
+        // What is changed by itself is not counted, but for the first in an order.
+        limit: match writes && asked.sort.is_none() {
+            true => 0,
+            false => request.limit,
+        },
+        projection: shaping.clone().filter(|_| !writes),
+        writes,
+        returns_keys: request.extras.return_key,
+    };
+    let found = plan.stages(asked, root, &finish);
+    let Some(change) = request.what.change() else {
+        return match request.extras.return_key {
+            true => Stage::new("RETURN_KEY").over(found),
+            false => found,
+        };
+    };
+    let changed = Stage::new(change).over(found);
+    match shaping {
+        Some(own) => Stage::new("PROJECTION_DEFAULT")
+            .with("transformBy", own.by)
+            .over(changed),
+        None => changed,
+    }
+}
+
+/// What the projection makes of documents, if there is one.
+fn shaping(
+    request: &ExplainRequest,
+    query: &Query,
+    asked: &PlanRequest<'_>,
+    root: &Node,
+    plan: &Plan,
+) -> Option<Shaping> {
+    let named = |stage: &'static str, by: Owned| Shaping {
+        by,
+        is_simple: true,
+        kept: None,
+        left_out: None,
+        stage: Some(stage),
+    };
+    if request.extras.return_key {
+        return None;
+    }
+    if request.what == Explained::Distinct {
+        let (path, _) = asked.needs?.values()?;
+        let has = |view: &&IndexView<'_>| view.definition.keys.iter().any(|key| key.path == path);
+        let mut able = asked.indexes.iter().filter(has).peekable();
+        let stage = match &plan.leap {
+            Some(_) => "PROJECTION_COVERED",
+            None => {
+                // Where such an index answers the filter, but not by itself, the server goes on without it.
+                able.peek()?;
+                let answers = |view: &IndexView<'_>| {
+                    let first = view.definition.keys.first();
+                    first.is_some_and(|first| root.asks(&first.path))
+                };
+                if able.any(answers) {
+                    return None;
+                }
+                "PROJECTION_SIMPLE"
+            }
+        };
+        return Some(named(stage, Owned::Document(Vec::new())));
+    }
+    let shows_id = request.extras.record_id;
+    match (&request.projection, query.given_projection()) {
+        (Some(projection), Some(given)) => {
+            let mut by = fields_of(given);
+            if shows_id {
+                by.push(record_id());
+            }
+            let is_simple = projection.is_simple() && !shows_id;
+            Some(Shaping {
+                by: Owned::Document(by),
+                is_simple,
+                kept: projection.kept().filter(|_| !shows_id),
+                left_out: projection.left_out().filter(|_| !shows_id),
+                stage: None,
+            })
+        }
+        _ if shows_id => Some(named("PROJECTION_DEFAULT", Owned::Document(vec![record_id()]))),
+        // What a pipeline asks for.
+        (None, _) if plan.cover.is_some() => {
+            let needed = query.needs().into_iter().flat_map(Needs::paths);
+            let mut by: Vec<(String, Owned)> = needed
+                .filter(|path| *path != "_id")
+                .map(|path| field(path, Owned::Int32(1)))
+                .collect();
+            let has_id = query.needs().is_some_and(|needs| needs.has("_id"));
+            by.push(field("_id", Owned::Int32(i32::from(has_id))));
+            Some(named("PROJECTION_COVERED", Owned::Document(by)))
+        }
+        _ => None,
+    }
+}
+
+fn record_id() -> (String, Owned) {
+    let meta = Owned::Document(vec![field("$meta", Owned::String("recordId".to_owned()))]);
+    field(RECORD_ID, meta)
+}
+
+/// What was done to run a plan.
+#[derive(Debug, Default)]
+struct Ran {
+    examined: Examined,
+    scans: std::vec::IntoIter<Scanned>,
+    /// How many documents were what is looked for, those that were passed over left out.
+    matched: u64,
+    /// Bytes of the documents that were sorted.
+    sorted: u64,
+    skip: u64,
+    limit: u64,
+    /// How many were counted.
+    counted: u64,
+    is_one: bool,
+}
+
+/// Runs the plan, and changes nothing.
+fn run(
+    read: &dyn Read,
+    request: &ExplainRequest,
+    collection: &Collection,
+    query: &Query,
+    plan: &Plan,
+) -> Result<Ran> {
+    let mut ran = Ran {
+        skip: request.skip,
+        limit: request.limit,
+        is_one: matches!(request.what, Explained::FindAndModify { .. }),
+        ..Ran::default()
+    };
+    let most = match request.limit {
+        0 => u64::MAX,
+        limit => limit.saturating_add(request.skip),
+    };
+    let plan = plan.clone().asking(&query.matcher);
+    if request.what == Explained::Count && query.is_everything() {
+        ran.counted = count::on_collection(
+            read,
+            &request.namespace,
+            query,
+            (request.skip, request.limit),
+            request.deadline,
+        )?;
+        return Ok(ran);
+    }
+    if query.near().is_some() && request.limit > 0 {
+        let limits = Limits {
+            skip: 0,
+            limit: Some(most),
+        };
+        let (found, examined) = search::all(read, collection, query, &plan, limits, request.deadline)?;
+        ran.matched = found.len() as u64;
+        ran.examined = examined;
+        return Ok(ran);
+    }
+    let mut walk = Walk::new(&plan, collection, request.deadline).telling();
+    if request.what == Explained::Count && plan.covered_count {
+        ran.matched = walk.count(read, collection, most)?;
+        ran.counted = ran.matched.min(most).saturating_sub(request.skip);
+    } else {
+        let order = query
+            .order_after(&plan)
+            .filter(|_| request.what != Explained::Count);
+        let passes = order.is_none() && request.what == Explained::Find;
+        let left = match passes {
+            true => walk.pass_over(&plan, request.skip),
+            false => request.skip,
+        };
+        // As many as are wanted, those left out that were passed over.
+        let most = most.saturating_sub(request.skip - left);
+        let wanted = order.as_ref().map(Order::wanted);
+        let mut key = Vec::new();
+        let walked = walk.documents(read, collection, &mut |_, document| {
+            if !search::test(query, &plan, document)? {
+                return Ok(Flow::Continue);
+            }
+            ran.matched += 1;
+            if let (Some(order), Some(wanted)) = (&order, wanted) {
+                let known = match wanted.is_empty() {
+                    true => None,
+                    false => Some(query.known(Some(&plan), Doc::Raw(document), wanted)?),
+                };
+                key.clear();
+                order.write_key(Doc::Raw(document), known.as_ref(), &mut key)?;
+                ran.sorted += document.len() as u64;
+                return Ok(Flow::Continue);
+            }
+            Ok(if ran.matched >= most {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            })
+        });
+        walked.map_err(|fault| match request.what {
+            Explained::Count => query.in_run(fault),
+            _ => fault,
+        })?;
+        ran.counted = ran.matched.min(most).saturating_sub(request.skip);
+    }
+    ran.examined = walk.examined;
+    ran.scans = walk
+        .told()
+        .map(|told| told.scans.clone())
+        .unwrap_or_default()
+        .into_iter();
+    Ok(ran)
+}
+
+impl Ran {
+    /// Has the stages say what they did; how many documents the last of them gave.
+    fn tell(&mut self, stage: &mut Stage) -> u64 {
+        self.tell_in(stage, None)
+    }
+
+    /// The same of a stage under one that joins several.
+    fn tell_in(&mut self, stage: &mut Stage, joined: Option<&mut Scanned>) -> u64 {
+        let examined = self.examined;
+        let name = stage.name();
+        match name {
+            "IXSCAN" | "COUNT_SCAN" | "DISTINCT_SCAN" => {
+                let own = self.scans.next().unwrap_or_default();
+                stage.count("keysExamined", figure(own.keys));
+                let returned = match joined {
+                    Some(sum) => {
+                        sum.entries += own.entries;
+                        sum.led += own.led;
+                        sum.given += own.given;
+                        own.given + (own.entries - own.led)
+                    }
+                    None => own.given,
+                };
+                stage.set_returned(returned);
+                return returned;
+            }
+            "COLLSCAN" | "CLUSTERED_IXSCAN" => {
+                stage.count("docsExamined", figure(examined.documents));
+                stage.set_returned(self.matched);
+                return self.matched;
+            }
+            "IDHACK" => {
+                stage.count("keysExamined", figure(examined.keys));
+                stage.count("docsExamined", figure(examined.documents));
+                stage.set_returned(self.matched);
+                return self.matched;
+            }
+            "RECORD_STORE_FAST_COUNT" | "EOF" => {
+                if name != "EOF" {
+                    stage.count("nCounted", figure(self.counted));
+                    stage.count("nSkipped", figure(self.skip));
+                }
+                stage.set_returned(0);
+                return 0;
+            }
+            _ => {}
+        }
+        if let Some(sum) = joined
+            && name == "FETCH"
+        {
+            // How many of them one branch lets through is not known apart from the others.
+            let before = sum.given;
+            for input in stage.inputs_mut() {
+                self.tell_in(input, Some(sum));
+            }
+            let read = sum.given - before;
+            stage.count("docsExamined", figure(read));
+            return read;
+        }
+        if matches!(name, "OR" | "SORT_MERGE" | "TEXT_OR") {
+            let mut sum = Scanned::default();
+            for input in stage.inputs_mut() {
+                self.tell_in(input, Some(&mut sum));
+            }
+            stage.count("dupsTested", figure(sum.entries));
+            stage.count("dupsDropped", figure(sum.entries - sum.led));
+            stage.set_returned(sum.given);
+            return sum.given;
+        }
+        let mut given = 0;
+        for input in stage.inputs_mut() {
+            given += self.tell_in(input, None);
+        }
+        let returned = match name {
+            "FETCH" => {
+                stage.count("docsExamined", figure(examined.documents));
+                self.matched
+            }
+            "SKIP" => given.saturating_sub(self.skip),
+            "LIMIT" => given.min(self.limit),
+            "SORT" => {
+                stage.count("totalDataSizeSorted", figure(self.sorted));
+                stage.count("usedDisk", Owned::Bool(false));
+                match self.limit {
+                    0 => given,
+                    limit => given.min(limit.saturating_add(self.skip)),
+                }
+            }
+            "COUNT" => {
+                stage.count("nCounted", figure(self.counted));
+                stage.count("nSkipped", figure(self.skip.min(self.matched)));
+                0
+            }
+            "UPDATE" | "DELETE" => {
+                let found = match self.limit {
+                    0 => given,
+                    limit => given.min(limit),
+                };
+                let counted = if name == "UPDATE" {
+                    "nMatched"
+                } else {
+                    "nWouldDelete"
+                };
+                stage.count(counted, figure(found));
+                if self.is_one { found } else { 0 }
+            }
+            _ => given,
+        };
+        stage.set_returned(returned);
+        returned
+    }
 }
 
 /// Explains the find under a pipeline; its stages are named where it is not all of the find's.
@@ -242,9 +572,7 @@ pub(crate) fn explain_aggregate(
         namespace: find.namespace,
         query: find.query,
         projection: None,
-        counts: false,
-        writes: false,
-        figures: false,
+        what: Explained::Find,
         skip: find.skip,
         limit: find.limit,
         extras: find.extras,
@@ -292,19 +620,6 @@ fn has_keys(access: &Access, views: &[IndexView<'_>]) -> bool {
         Access::Union(parts) => parts.iter().any(|part| has_keys(part, views)),
         Access::Merge(streams) => streams.iter().any(|stream| has_keys(&stream.access, views)),
     }
-}
-
-/// Whether a plan has a stage of this name.
-fn shows(plan: &Owned, name: &str) -> bool {
-    let Value::Document(stage) = plan.as_value() else {
-        return false;
-    };
-    let inner = stage.get("inputStage").into_iter();
-    let inputs = stage.get("inputStages").and_then(|inputs| inputs.as_array());
-    stage.get("stage").is_some_and(|own| own.as_str() == Some(name))
-        || inner
-            .chain(inputs.into_iter().flat_map(Doc::values))
-            .any(|input| shows(&Owned::from(input), name))
 }
 
 fn field(name: &str, value: Owned) -> (String, Owned) {

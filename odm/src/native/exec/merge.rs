@@ -45,12 +45,12 @@ struct Ahead {
     record: u64,
 }
 
-/// What the walk says of the keys of indexes.
+/// What the walk says of the keys of indexes, by the position of their scan.
 pub(super) enum Seen<'a> {
     /// It was looked at, and leads to a record or to nothing.
-    Key,
+    Key(usize),
     /// It is the next in order.
-    Record(Entry<'a>, u64),
+    Record(usize, Entry<'a>, u64),
 }
 
 impl Merge {
@@ -68,6 +68,11 @@ impl Merge {
         Merge {
             sources: sources.collect(),
         }
+    }
+
+    /// How many scans it has.
+    pub(super) fn len(&self) -> usize {
+        self.sources.len()
     }
 
     /// What is left of each, for who only counts.
@@ -92,7 +97,7 @@ impl Merge {
     fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<bool> {
         let mut heads = BinaryHeap::with_capacity(self.sources.len());
         for (position, source) in self.sources.iter_mut().enumerate() {
-            if source.next(read, visit)? == Flow::Stop {
+            if source.next(position, read, visit)? == Flow::Stop {
                 return Ok(true);
             }
             heads.extend(source.place().map(|place| Reverse((place, position))));
@@ -106,12 +111,12 @@ impl Merge {
                 key: &taken.key,
                 value: &taken.value,
             };
-            let flow = visit(Seen::Record(entry, taken.record))?;
+            let flow = visit(Seen::Record(position, entry, taken.record))?;
             source.taken = Some(taken.key);
             if flow == Flow::Stop {
                 return Ok(true);
             }
-            if source.next(read, visit)? == Flow::Stop {
+            if source.next(position, read, visit)? == Flow::Stop {
                 return Ok(true);
             }
             heads.extend(source.place().map(|place| Reverse((place, position))));
@@ -122,7 +127,12 @@ impl Merge {
 
 impl Source {
     /// Has the next key at hand, if there is one.
-    fn next(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<Flow> {
+    fn next(
+        &mut self,
+        position: usize,
+        read: &dyn Read,
+        visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>,
+    ) -> Result<Flow> {
         if self.ahead.is_empty() {
             self.before = self.rest.clone();
             self.taken = None;
@@ -130,7 +140,7 @@ impl Source {
             let mut is_over = false;
             self.rest.go_on(read, &mut |entry, record| {
                 let Some(record) = record else {
-                    let flow = visit(Seen::Key)?;
+                    let flow = visit(Seen::Key(position))?;
                     is_over = flow == Flow::Stop;
                     return Ok(flow);
                 };
@@ -154,7 +164,7 @@ impl Source {
         if self.ahead.is_empty() || std::mem::replace(&mut self.is_counted, true) {
             return Ok(Flow::Continue);
         }
-        visit(Seen::Key)
+        visit(Seen::Key(position))
     }
 
     /// Where the next key is in the order.

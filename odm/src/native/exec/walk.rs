@@ -30,6 +30,38 @@ pub(crate) struct Walk {
     made: Made,
     /// How many records are to be passed over yet.
     passed: u64,
+    /// What each scan did, where it is asked.
+    told: Option<Box<Told>>,
+}
+
+/// What the scans of a walk did, one after the other; those of a merge are scans of their own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) scans: Vec<Scanned>,
+    /// The place of the part that the walk is at among them.
+    at: usize,
+}
+
+/// What a scan did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scanned {
+    pub(crate) keys: u64,
+    /// How many keys led to a record.
+    pub(crate) entries: u64,
+    /// How many of the records no key had led to before.
+    pub(crate) led: u64,
+    /// How many of these the conditions on keys let through.
+    pub(crate) given: u64,
+}
+
+impl Told {
+    fn scan(&mut self, position: usize) -> &mut Scanned {
+        let at = self.at + position;
+        if self.scans.len() <= at {
+            self.scans.resize(at + 1, Scanned::default());
+        }
+        &mut self.scans[at]
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +112,19 @@ impl Walk {
             leap: plan.leap.clone(),
             made: Made::default(),
             passed: 0,
+            told: None,
         }
+    }
+
+    /// The same, which tells what each of its scans does.
+    pub(crate) fn telling(mut self) -> Walk {
+        self.told = Some(Box::default());
+        self
+    }
+
+    /// What its scans did, where it was asked before.
+    pub(crate) fn told(&self) -> Option<&Told> {
+        self.told.as_deref()
     }
 
     /// Passes over so many of the first records without reading their documents, where all that it comes by is found; how
@@ -124,6 +168,7 @@ impl Walk {
             sieve: self.sieve.as_deref(),
             made: &mut self.made,
             passed: &mut self.passed,
+            told: self.told.as_deref_mut(),
             visit,
         };
         while let Some(part) = self.parts.get_mut(self.current) {
@@ -153,17 +198,20 @@ impl Walk {
                 Part::Index(scan) => match &self.leap {
                     Some(leap) => found.leap(scan, leap)?,
                     None => scan.go_on(read, &mut |entry, record| {
-                        let flow = found.key()?;
-                        record.map_or(Ok(flow), |record| found.entry(entry, record))
+                        let flow = found.key(0)?;
+                        record.map_or(Ok(flow), |record| found.entry(0, entry, record))
                     })?,
                 },
                 Part::Merge(merge) => merge.go_on(read, &mut |seen| match seen {
-                    Seen::Key => found.key(),
-                    Seen::Record(entry, record) => found.entry(entry, record),
+                    Seen::Key(position) => found.key(position),
+                    Seen::Record(position, entry, record) => found.entry(position, entry, record),
                 })?,
             };
             if stopped {
                 return Ok(false);
+            }
+            if let Some(told) = found.told.as_deref_mut() {
+                told.at += part.scans();
             }
             self.current += 1;
         }
@@ -192,13 +240,19 @@ impl Walk {
         let mut is_enough = false;
         for part in &mut self.parts {
             let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
+            let mut told = self.told.as_deref_mut();
             let mut visit = |record: Option<u64>| {
                 deadline.tick()?;
                 examined.keys += 1;
-                if let Some(record) = record
-                    && seen.as_mut().is_none_or(|seen| seen.insert(record))
-                {
-                    count += 1;
+                let is_new =
+                    record.is_some_and(|record| seen.as_mut().is_none_or(|seen| seen.insert(record)));
+                count += u64::from(is_new);
+                if let Some(told) = told.as_deref_mut() {
+                    let scan = told.scan(0);
+                    scan.keys += 1;
+                    scan.entries += u64::from(record.is_some());
+                    scan.led += u64::from(is_new);
+                    scan.given += u64::from(is_new);
                 }
                 is_enough = count >= up_to || examined.keys >= last;
                 Ok(if is_enough { Flow::Stop } else { Flow::Continue })
@@ -231,6 +285,9 @@ impl Walk {
             if is_enough {
                 break;
             }
+            if let Some(told) = self.told.as_deref_mut() {
+                told.at += part.scans();
+            }
         }
         Ok(count)
     }
@@ -248,14 +305,18 @@ struct Finding<'a> {
     sieve: Option<&'a Sieve>,
     made: &'a mut Made,
     passed: &'a mut u64,
+    told: Option<&'a mut Told>,
     visit: &'a mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
 }
 
 impl Finding<'_> {
     /// A key is looked at.
-    fn key(&mut self) -> Result<Flow> {
+    fn key(&mut self, position: usize) -> Result<Flow> {
         self.deadline.tick()?;
         self.examined.keys += 1;
+        if let Some(told) = &mut self.told {
+            told.scan(position).keys += 1;
+        }
         Ok(match self.examined.keys >= self.most_keys {
             true => Flow::Stop,
             false => Flow::Continue,
@@ -287,12 +348,19 @@ impl Finding<'_> {
     }
 
     /// A key leads to a record that is new: what the key does not tell is read.
-    fn entry(&mut self, entry: Entry<'_>, record: u64) -> Result<Flow> {
-        if !self.is_new(record) {
+    fn entry(&mut self, position: usize, entry: Entry<'_>, record: u64) -> Result<Flow> {
+        let is_new = self.is_new(record);
+        if let Some(told) = &mut self.told {
+            let scan = told.scan(position);
+            scan.entries += 1;
+            scan.led += u64::from(is_new);
+        }
+        if !is_new {
             return Ok(Flow::Continue);
         }
         if *self.passed > 0 {
             *self.passed -= 1;
+            self.tell_given(position);
             return Ok(Flow::Continue);
         }
         let Some(cover) = self.cover else {
@@ -302,12 +370,20 @@ impl Finding<'_> {
                     return Ok(Flow::Continue);
                 }
             }
+            self.tell_given(position);
             return self.record(record);
         };
+        self.tell_given(position);
         let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;
         match cover.make(entry.key, types, self.made) {
             true => (self.visit)(record, self.made.document()),
             false => self.record(record),
+        }
+    }
+
+    fn tell_given(&mut self, position: usize) {
+        if let Some(told) = &mut self.told {
+            told.scan(position).given += 1;
         }
     }
 
@@ -317,7 +393,7 @@ impl Finding<'_> {
         loop {
             let mut is_enough = false;
             let stopped = scan.go_on(self.read, &mut |entry, record| {
-                let flow = self.key()?;
+                let flow = self.key(0)?;
                 let Some(record) = record else { return Ok(flow) };
                 match leap.shared(entry.key) {
                     Some(shared) if shared == last => {
@@ -329,7 +405,7 @@ impl Finding<'_> {
                         last.clear();
                         last.extend_from_slice(shared.unwrap_or_default());
                         same = 0;
-                        self.entry(entry, record)
+                        self.entry(0, entry, record)
                     }
                 }
             })?;
@@ -358,6 +434,16 @@ impl Finding<'_> {
                 cover.pick(document, self.made);
                 (self.visit)(record, self.made.document())
             }
+        }
+    }
+}
+
+impl Part {
+    /// How many scans it is.
+    fn scans(&self) -> usize {
+        match self {
+            Part::Records { .. } | Part::Index(_) => 1,
+            Part::Merge(merge) => merge.len(),
         }
     }
 }

@@ -50,6 +50,15 @@ impl Node {
         }
     }
 
+    /// Whether a condition that all matches satisfy is on the path.
+    pub(crate) fn asks(&self, path: &str) -> bool {
+        match self {
+            Node::And(nodes) => nodes.iter().any(|node| node.asks(path)),
+            Node::Field { path: own, .. } => own.as_str() == path,
+            _ => false,
+        }
+    }
+
     /// Whether everything matches it.
     pub(crate) fn is_always(&self) -> bool {
         match self {
@@ -220,6 +229,8 @@ impl Node {
 pub(crate) struct NearField {
     pub(crate) path: FieldPath,
     pub(crate) near: Arc<Near>,
+    /// The operators as they were given, BSON bytes.
+    pub(crate) written: Vec<u8>,
     /// Whether it is told to be on the sphere: `$geoNear` says so itself.
     pub(crate) tells_sphere: bool,
 }

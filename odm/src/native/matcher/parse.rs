@@ -172,6 +172,7 @@ impl Parser<'_> {
                 let near = Arc::new(Near::parse(*operators)?);
                 nodes.push(Node::Near(NearField {
                     path,
+                    written: operators.to_bytes(),
                     tells_sphere: near.is_legacy_sphere(),
                     near,
                 }));

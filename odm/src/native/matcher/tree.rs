@@ -202,7 +202,7 @@ fn in_order(parts: &[Predicate]) -> impl Iterator<Item = &Predicate> {
     parts.into_iter()
 }
 
-fn name_of(rule: BitRule) -> &'static str {
+pub(super) fn name_of(rule: BitRule) -> &'static str {
     match rule {
         BitRule::AllSet => "$bitsAllSet",
         BitRule::AllClear => "$bitsAllClear",
@@ -212,7 +212,7 @@ fn name_of(rule: BitRule) -> &'static str {
 }
 
 /// The types with their positions, numbers of all types first.
-fn numbered(types: TypeSet) -> Vec<(String, Owned)> {
+pub(super) fn numbered(types: TypeSet) -> Vec<(String, Owned)> {
     let mut shown = Vec::new();
     let has_numbers = types.has_all_numbers();
     if has_numbers {

@@ -1,54 +1,175 @@
 //! Plans in the words of `explain`.
 
-use super::super::document::{Doc, Owned, Value};
+use super::super::aggregate::expression::compared::Compared;
+use super::super::document::compare::rank;
+use super::super::document::{Owned, Value};
 use super::super::index::Order;
 use super::super::key;
+use super::super::matcher::ast::Node;
+use super::super::matcher::shown::Arrangement;
+use super::candidate::{Candidate, Conjunct};
 use super::interval::{Interval, Intervals};
+use super::residue;
+use super::stage::{Stage, figure};
 use super::{Access, IndexView, Plan, PlanRequest, TextPlan};
 
 /// The memory limit that MongoDB gives for a sort, in bytes.
 const SORT_MEMORY: i32 = 104_857_600;
 
-fn document(fields: Vec<(&str, Owned)>) -> Owned {
-    Owned::Document(
-        fields
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-    )
-}
-
 fn text(text: &str) -> Owned {
     Owned::String(text.to_owned())
 }
 
+/// What is made of what a plan finds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finish {
+    pub(crate) skip: u64,
+    /// 0 is no limit.
+    pub(crate) limit: u64,
+    pub(crate) projection: Option<Shaping>,
+    /// Whether documents are looked for to be changed.
+    pub(crate) writes: bool,
+    /// Whether an order is left out where one document is found by its `_id`.
+    pub(crate) returns_keys: bool,
+}
+
+/// What a projection makes of documents.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaping {
+    pub(crate) by: Owned,
+    /// Whether it only keeps fields.
+    pub(crate) is_simple: bool,
+    /// The paths that it keeps, if it keeps or leaves out fields as they are.
+    pub(crate) kept: Option<Vec<String>>,
+    /// The paths that it leaves out, as that.
+    pub(crate) left_out: Option<Vec<String>>,
+    /// The stage, where it is none by itself.
+    pub(crate) stage: Option<&'static str>,
+}
+
 impl Plan {
-    /// The `winningPlan` document of a find: stages as MongoDB names them.
-    pub(crate) fn explain(&self, request: &PlanRequest<'_>, filter: Doc<'_>) -> Owned {
-        let filter: Owned = Value::Document(filter).into();
-        let mut stage = self.source(request, &filter);
+    /// The stages of a find, as MongoDB names them.
+    /// `root` is the filter in its normal form.
+    pub(crate) fn stages(&self, request: &PlanRequest<'_>, root: &Node, finish: &Finish) -> Stage {
+        let is_subplanned = self.is_subplanned(request, root);
+        let is_by_id = self.by_id && finish.skip == 0 && request.hint.is_none();
+        let mut is_sorted = self.sorted;
+        let (mut stage, is_fetched) = match &self.access {
+            _ if is_by_id => (Stage::new("IDHACK"), true),
+            Access::Nothing => {
+                let (stage, is_in_order) = self.impossible(request, root);
+                is_sorted = is_in_order;
+                (stage, true)
+            }
+            _ => self.source(request, root, finish),
+        };
+        let mut skip = finish.skip;
+        if skip > 0 && self.passes_over(&stage) {
+            stage = pass_over(stage, skip);
+            skip = 0;
+        }
         if let Some(index) = self.near_index(request) {
             stage = near(index, stage);
         }
-        match request.sort {
-            Some(sort) if !self.sorted => {
-                let mut fields = vec![
-                    ("stage", text("SORT")),
-                    ("sortPattern", Value::Document(sort.spec()).into()),
-                    ("memLimit", Owned::Int32(SORT_MEMORY)),
-                ];
-                if let Some(limit) = request.limit {
-                    fields.push((
-                        "limitAmount",
-                        Owned::Int64(i64::try_from(limit).unwrap_or(i64::MAX)),
-                    ));
-                }
-                fields.push(("type", text("simple")));
-                fields.push(("inputStage", stage));
-                document(fields)
+        let sort = request.sort.filter(|sort| !is_sorted && !sort.fields.is_empty());
+        let sort = sort.filter(|_| !is_by_id);
+        let mut shaping = finish.projection.as_ref();
+        if let Some(sort) = sort {
+            if finish.limit == 0
+                && let Some(own) = shaping
+                && sort.fields.iter().all(|field| own.keeps(&field.path))
+            {
+                stage = self.shaped(own, is_fetched, stage);
+                shaping = None;
             }
-            _ => stage,
+            let mut sorted = Stage::new("SORT")
+                .with("sortPattern", Value::Document(sort.spec()).into())
+                .with("memLimit", Owned::Int32(SORT_MEMORY));
+            if finish.limit > 0 {
+                let most = finish.limit.saturating_add(finish.skip);
+                sorted = sorted.with(
+                    "limitAmount",
+                    Owned::Int64(i64::try_from(most).unwrap_or(i64::MAX)),
+                );
+            }
+            let is_simple = is_fetched && !finish.writes && sort.wanted().is_empty();
+            stage = sorted
+                .with("type", text(if is_simple { "simple" } else { "default" }))
+                .over(stage);
         }
+        if skip > 0 {
+            stage = Stage::new("SKIP").with("skipAmount", figure(skip)).over(stage);
+        }
+        if let Some(own) = shaping {
+            stage = self.shaped(own, is_fetched, stage);
+        }
+        if finish.limit > 0 && sort.is_none() && !is_by_id && stage.name() != "EOF" {
+            stage = Stage::new("LIMIT")
+                .with("limitAmount", figure(finish.limit))
+                .over(stage);
+        }
+        match is_subplanned {
+            true => Stage::new("SUBPLAN").over(stage),
+            false => stage,
+        }
+    }
+
+    /// The stages of a count.
+    pub(crate) fn count_stages(&self, request: &PlanRequest<'_>, root: &Node) -> Stage {
+        let input = match &self.access {
+            _ if self.by_id && request.hint.is_none() => Stage::new("IDHACK"),
+            Access::Index {
+                index,
+                ranges,
+                reverse,
+                bounds,
+                tail,
+            } if self.covered_count && ranges.len() == 1 && tail.is_none() => {
+                scan("COUNT_SCAN", &request.indexes[*index], *reverse, bounds)
+            }
+            _ => self.source(request, root, &Finish::default()).0,
+        };
+        let input = match self.covered_count {
+            true => unread(input),
+            false => input,
+        };
+        match self.is_subplanned(request, root) {
+            true => Stage::new("COUNT").over(Stage::new("SUBPLAN").over(input)),
+            false => Stage::new("COUNT").over(input),
+        }
+    }
+
+    /// Whether a server plans each choice of the filter by itself.
+    fn is_subplanned(&self, request: &PlanRequest<'_>, root: &Node) -> bool {
+        matches!(root, Node::Or(_))
+            && request.hint.is_none()
+            && request.edges.is_none()
+            && request.sort.is_none_or(|sort| sort.natural.is_none())
+            && self.text.is_none()
+    }
+
+    fn shaped(&self, own: &Shaping, is_fetched: bool, input: Stage) -> Stage {
+        let name = match own.stage {
+            Some(name) => name,
+            None if own.is_simple && !is_fetched => "PROJECTION_COVERED",
+            None if own.is_simple => "PROJECTION_SIMPLE",
+            None => "PROJECTION_DEFAULT",
+        };
+        Stage::new(name).with("transformBy", own.by.clone()).over(input)
+    }
+
+    /// Whether what is skipped is skipped before documents are read.
+    fn passes_over(&self, source: &Stage) -> bool {
+        let is_scan = matches!(
+            self.access,
+            Access::Index { .. } | Access::Union(_) | Access::Merge(_)
+        );
+        is_scan
+            && self.sorted
+            && self.exact
+            && self.leap.is_none()
+            && self.text.is_none()
+            && !source.has_filter()
     }
 
     /// The index that answers nearness.
@@ -60,195 +181,364 @@ impl Plan {
         }
     }
 
-    /// The `winningPlan` document of a count.
-    pub(crate) fn explain_count(&self, request: &PlanRequest<'_>, filter: Doc<'_>) -> Owned {
-        let input = match &self.access {
-            Access::Index {
-                index,
-                reverse,
-                bounds,
-                ..
-            } if self.covered_count => scan("COUNT_SCAN", &request.indexes[*index], *reverse, bounds),
-            _ => self.source(request, &Value::Document(filter).into()),
-        };
-        document(vec![("stage", text("COUNT")), ("inputStage", input)])
-    }
-
-    fn source(&self, request: &PlanRequest<'_>, filter: &Owned) -> Owned {
-        if self.by_id {
-            return document(vec![("stage", text("IDHACK"))]);
-        }
+    /// Where documents come from, and whether they are read.
+    fn source(&self, request: &PlanRequest<'_>, root: &Node, finish: &Finish) -> (Stage, bool) {
         if let Some(plan) = &self.text {
-            return text_match(plan, request, filter, &self.access);
+            return (text_match(plan, request, root, &self.access), true);
         }
         match &self.access {
-            Access::Nothing => document(vec![("stage", text("EOF"))]),
+            Access::Nothing => (self.impossible(request, root).0, true),
             Access::Collection { reverse } => {
-                let mut fields = vec![("stage", text("COLLSCAN"))];
-                if !is_empty(filter) {
-                    fields.push(("filter", filter.clone()));
-                }
-                fields.push(("direction", text(direction(*reverse))));
-                document(fields)
+                let stage = Stage::new("COLLSCAN")
+                    .asking(residue::filter(&residue::members(root), Arrangement::Kinds))
+                    .with("direction", text(direction(*reverse)));
+                (stage, true)
             }
-            access if self.cover.is_some() => {
-                let mut stage = self.looked(access, request);
-                if !self.exact
-                    && let Owned::Document(fields) = &mut stage
-                {
-                    fields.insert(1, ("filter".to_owned(), filter.clone()));
-                }
-                stage
+            Access::Index {
+                index,
+                bounds,
+                reverse,
+                ..
+            } if request.indexes[*index].definition.clustered => {
+                let view = &request.indexes[*index];
+                let stage = Stage::new("CLUSTERED_IXSCAN")
+                    .asking(residue::filter(&residue::members(root), Arrangement::Kinds))
+                    .with("direction", text(direction(*reverse)))
+                    .with("indexBounds", shown_bounds(view, bounds, *reverse));
+                (stage, true)
             }
             access => {
-                let mut fields = vec![("stage", text("FETCH"))];
-                if !self.exact {
-                    fields.push(("filter", filter.clone()));
+                let is_covered = self.cover.is_some();
+                let (stage, left) = self.looked(access, request, root, is_covered);
+                let is_unread = is_covered || (finish.returns_keys && left.is_empty());
+                match is_unread {
+                    true => (stage, false),
+                    false => (
+                        Stage::new("FETCH")
+                            .asking(self.left(access, request, &left))
+                            .over(stage),
+                        true,
+                    ),
                 }
-                fields.push(("inputStage", self.looked(access, request)));
-                document(fields)
             }
         }
     }
 
-    /// The stage that looks into indexes.
-    fn looked(&self, access: &Access, request: &PlanRequest<'_>) -> Owned {
+    /// What would be read, were there anything in the bounds, and whether that is in the order that is asked for.
+    fn impossible(&self, request: &PlanRequest<'_>, root: &Node) -> (Stage, bool) {
+        let conjuncts = Conjunct::of(root);
+        let found = super::useful(request, root, &conjuncts)
+            .into_iter()
+            .find(Candidate::is_impossible);
+        let Some(found) = found.filter(|_| !root.is_never()) else {
+            return (Stage::new("EOF"), true);
+        };
+        let is_in_order = found.is_in_order() || request.sort.is_none();
+        let index = found.index();
+        let (_, bounds) = found.into_ranges();
+        let (stage, left) = self.looked(
+            &Access::Index {
+                index,
+                ranges: Vec::new(),
+                reverse: false,
+                bounds,
+                tail: None,
+            },
+            request,
+            root,
+            false,
+        );
+        let stage = Stage::new("FETCH")
+            .asking(residue::filter(&left, Arrangement::Paths(&[])))
+            .over(stage);
+        (stage, is_in_order)
+    }
+
+    /// What is asked of the documents that a part leads to.
+    fn left(&self, access: &Access, request: &PlanRequest<'_>, nodes: &[Node]) -> Option<Owned> {
         match access {
+            Access::Index { index, bounds, .. } => {
+                let is_answered =
+                    |compared: &Compared<'_>| residue::answers(request, *index, bounds, compared);
+                let bounded = residue::bounded(&request.indexes[*index], bounds, nodes);
+                // All of an index is read for its order alone.
+                let by = match bounded.is_empty() {
+                    true => Arrangement::Kinds,
+                    false => Arrangement::Paths(&bounded),
+                };
+                residue::filter_beside(nodes, by, &is_answered)
+            }
+            _ => residue::filter(nodes, Arrangement::Paths(&[])),
+        }
+    }
+
+    /// The stage that looks into indexes, and what it leaves to be asked of documents.
+    fn looked(
+        &self,
+        access: &Access,
+        request: &PlanRequest<'_>,
+        root: &Node,
+        is_covered: bool,
+    ) -> (Stage, Vec<Node>) {
+        match access {
+            Access::Nothing | Access::Collection { .. } => (Stage::new("EOF"), Vec::new()),
             Access::Index {
                 index,
                 reverse,
                 bounds,
                 ..
-            } if self.leap.is_some() => scan("DISTINCT_SCAN", &request.indexes[*index], *reverse, bounds),
-            access => stage(access, request),
+            } => {
+                let name = if self.leap.is_some() {
+                    "DISTINCT_SCAN"
+                } else {
+                    "IXSCAN"
+                };
+                let residue = residue::of_scan(request, *index, bounds, root, is_covered);
+                let stage = scan(name, &request.indexes[*index], *reverse, bounds);
+                (
+                    stage.asking(residue::filter(&residue.keys, Arrangement::Paths(&[]))),
+                    residue.documents,
+                )
+            }
+            Access::Union(parts) => {
+                let (stages, left) = self.branches(parts.iter(), request, root, is_covered);
+                (Stage::new("OR").joining(stages), left)
+            }
+            Access::Merge(streams) => {
+                let accesses = streams.iter().map(|stream| &stream.access);
+                let (stages, left) = self.branches(accesses, request, root, is_covered);
+                let mut stage = Stage::new("SORT_MERGE");
+                if let Some(sort) = request.sort {
+                    stage = stage.with("sortPattern", Value::Document(sort.spec()).into());
+                }
+                (stage.joining(stages), left)
+            }
         }
+    }
+
+    /// The stages of several parts, and what they leave to be asked of what all of them lead to.
+    fn branches<'a>(
+        &self,
+        parts: impl Iterator<Item = &'a Access>,
+        request: &PlanRequest<'_>,
+        root: &Node,
+        is_covered: bool,
+    ) -> (Vec<Stage>, Vec<Node>) {
+        let mut members = residue::members(root);
+        let at = members.iter().position(|member| matches!(member, Node::Or(_)));
+        let Some(Node::Or(choices)) = at.map(|at| members.remove(at)) else {
+            // Values of one field, each by a scan of its own.
+            let mut left = Vec::new();
+            let stages = parts.map(|part| {
+                let (stage, own) = self.looked(part, request, root, is_covered);
+                left = own;
+                stage
+            });
+            return (stages.collect(), left);
+        };
+        let whole = |choice: &Node| {
+            let all = std::iter::once(choice.clone()).chain(members.iter().cloned());
+            super::flatten(all.collect()).normal()
+        };
+        let mut stages = Vec::new();
+        let mut left: Vec<Node> = Vec::new();
+        let add = |left: &mut Vec<Node>, node: &Node| {
+            let name = format!("{node:?}");
+            if left.iter().all(|own| format!("{own:?}") != name) {
+                left.push(node.clone());
+            }
+        };
+        for part in parts {
+            let served: Vec<&Node> = choices
+                .iter()
+                .filter(|choice| residue::serves(request, part, &whole(choice)))
+                .collect();
+            if let (Access::Index { index, bounds, .. }, false) = (part, members.is_empty()) {
+                let beside = Node::And(members.clone());
+                let beside = residue::of_scan(request, *index, bounds, &beside, is_covered);
+                beside
+                    .keys
+                    .iter()
+                    .chain(&beside.documents)
+                    .for_each(|node| add(&mut left, node));
+            }
+            let (stage, own) = match (part, served.as_slice()) {
+                (_, [single]) => self.looked(part, request, &(*single).clone().normal(), is_covered),
+                (
+                    Access::Index {
+                        index,
+                        reverse,
+                        bounds,
+                        ..
+                    },
+                    several,
+                ) => {
+                    let mut keys = Vec::new();
+                    let mut documents = Vec::new();
+                    for choice in several {
+                        let choice = (*choice).clone().normal();
+                        let residue = residue::of_scan(request, *index, bounds, &choice, is_covered);
+                        match residue.documents.is_empty() {
+                            true => keys.extend(residue.keys),
+                            false => documents.push(choice),
+                        }
+                    }
+                    let any = |nodes: Vec<Node>| match nodes.is_empty() {
+                        true => Vec::new(),
+                        false => vec![Node::Or(nodes)],
+                    };
+                    let stage = scan("IXSCAN", &request.indexes[*index], *reverse, bounds);
+                    (
+                        stage.asking(residue::filter(&any(keys), Arrangement::Paths(&[]))),
+                        any(documents),
+                    )
+                }
+                (part, _) => self.looked(part, request, root, is_covered),
+            };
+            stages.push(match own.is_empty() {
+                true => stage,
+                false => Stage::new("FETCH")
+                    .asking(self.left(part, request, &own))
+                    .over(stage),
+            });
+        }
+        (stages, left)
+    }
+}
+
+impl Shaping {
+    /// Whether the values at the path are kept.
+    fn keeps(&self, path: &str) -> bool {
+        let is_in = |path: &str, outer: &str| {
+            path.strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        match (&self.kept, &self.left_out) {
+            (Some(kept), _) => kept.iter().any(|kept| is_in(path, kept)),
+            (None, Some(left_out)) => !left_out.iter().any(|own| is_in(path, own) || is_in(own, path)),
+            (None, None) => false,
+        }
+    }
+}
+
+/// The scan with what is skipped under what reads documents.
+fn pass_over(mut stage: Stage, skip: u64) -> Stage {
+    let above = |stage: Stage| Stage::new("SKIP").with("skipAmount", figure(skip)).over(stage);
+    match (stage.name(), stage.inputs_mut()) {
+        ("FETCH", [input]) => {
+            let inner = std::mem::replace(input, Stage::new("EOF"));
+            *input = above(inner);
+            stage
+        }
+        _ => above(stage),
+    }
+}
+
+/// The same without a stage that only reads documents.
+fn unread(mut stage: Stage) -> Stage {
+    match (stage.name(), stage.has_filter(), stage.inputs_mut()) {
+        ("FETCH", false, [input]) => std::mem::replace(input, Stage::new("EOF")),
+        _ => stage,
     }
 }
 
 /// The stage that gives documents by distance.
-fn near(view: &IndexView<'_>, input: Owned) -> Owned {
+fn near(view: &IndexView<'_>, input: Stage) -> Stage {
     let definition = view.definition;
     let spherical = definition.keys.iter().any(|key| key.order == Order::Sphere);
-    document(vec![
-        (
-            "stage",
-            text(if spherical {
-                "GEO_NEAR_2DSPHERE"
-            } else {
-                "GEO_NEAR_2D"
-            }),
-        ),
-        ("keyPattern", Value::Document(definition.key_pattern()).into()),
-        ("indexName", text(&definition.name)),
-        ("indexVersion", Owned::Int32(2)),
-        ("inputStages", Owned::Array(vec![input])),
-    ])
+    Stage::new(if spherical {
+        "GEO_NEAR_2DSPHERE"
+    } else {
+        "GEO_NEAR_2D"
+    })
+    .with("keyPattern", Value::Document(definition.key_pattern()).into())
+    .with("indexName", text(&definition.name))
+    .with("indexVersion", Owned::Int32(2))
+    .joining(vec![input])
 }
 
-/// The stage of a text search.
-fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, filter: &Owned, access: &Access) -> Owned {
+/// The stages of a text search.
+fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, root: &Node, access: &Access) -> Stage {
     let parsed = plan.search.described().map(|(name, items)| {
         let items = items.into_iter().map(text).collect();
-        (name, Owned::Array(items))
+        (name.to_owned(), Owned::Array(items))
     });
     let definition = request.indexes[plan.index()].definition;
-    document(vec![
-        ("stage", text("TEXT_MATCH")),
-        ("filter", filter.clone()),
-        ("indexName", text(&definition.name)),
-        ("parsedTextQuery", document(parsed.to_vec())),
-        ("textIndexVersion", Owned::Int32(3)),
-        ("inputStage", stage(access, request)),
-    ])
-}
-
-fn is_empty(filter: &Owned) -> bool {
-    filter.as_value().as_document().is_none_or(Doc::is_empty)
+    let mut left = residue::members(root);
+    left.retain(|node| !matches!(node, Node::Text(_)));
+    let parts: &[Access] = match access {
+        Access::Union(parts) => parts,
+        single => std::slice::from_ref(single),
+    };
+    let mut scans: Vec<Stage> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Access::Index {
+                index,
+                reverse,
+                bounds,
+                ..
+            } => Some(scan("IXSCAN", &request.indexes[*index], *reverse, bounds)),
+            _ => None,
+        })
+        .collect();
+    let found = match scans.len() {
+        1 => scans.swap_remove(0),
+        _ => Stage::new("TEXT_OR").joining(scans),
+    };
+    let found = Stage::new("FETCH").over(found);
+    Stage::new("TEXT_MATCH")
+        .asking(residue::filter(&left, Arrangement::Paths(&[])))
+        .with("indexPrefix", Owned::Document(Vec::new()))
+        .with("indexName", text(&definition.name))
+        .with("parsedTextQuery", Owned::Document(parsed.to_vec()))
+        .with("textIndexVersion", Owned::Int32(3))
+        .over(found)
 }
 
 fn direction(reverse: bool) -> &'static str {
     if reverse { "backward" } else { "forward" }
 }
 
-fn stage(access: &Access, request: &PlanRequest<'_>) -> Owned {
-    match access {
-        Access::Nothing => document(vec![("stage", text("EOF"))]),
-        Access::Collection { reverse } => document(vec![
-            ("stage", text("COLLSCAN")),
-            ("direction", text(direction(*reverse))),
-        ]),
-        Access::Index {
-            index,
-            reverse,
-            bounds,
-            ..
-        } => scan("IXSCAN", &request.indexes[*index], *reverse, bounds),
-        Access::Union(parts) => document(vec![
-            ("stage", text("OR")),
-            (
-                "inputStages",
-                Owned::Array(parts.iter().map(|part| stage(part, request)).collect()),
-            ),
-        ]),
-        Access::Merge(streams) => {
-            let parts = streams.iter().map(|stream| stage(&stream.access, request));
-            let mut fields = vec![("stage", text("SORT_MERGE"))];
-            if let Some(sort) = request.sort {
-                fields.push(("sortPattern", Value::Document(sort.spec()).into()));
-            }
-            fields.push(("inputStages", Owned::Array(parts.collect())));
-            document(fields)
-        }
-    }
+fn per_field(view: &IndexView<'_>, most: usize, value: &dyn Fn(usize) -> Owned) -> Owned {
+    let keys = view.definition.keys.iter().take(most).enumerate();
+    Owned::Document(
+        keys.map(|(position, field)| (field.path.clone(), value(position)))
+            .collect(),
+    )
 }
 
-fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -> Owned {
-    let definition = view.definition;
-    let per_field_of = |most: usize, value: &dyn Fn(usize) -> Owned| {
-        Owned::Document(
-            definition
-                .keys
-                .iter()
-                .take(most)
-                .enumerate()
-                .map(|(position, field)| (field.path.clone(), value(position)))
-                .collect(),
+fn shown_bounds(view: &IndexView<'_>, bounds: &[Intervals], reverse: bool) -> Owned {
+    per_field(view, bounds.len(), &|position| {
+        let descending = view.definition.keys[position].order == Order::Descending;
+        describe(
+            &bounds[position],
+            descending != reverse,
+            !view.definition.collation.is_simple(),
         )
-    };
-    let per_field = |value: &dyn Fn(usize) -> Owned| per_field_of(definition.keys.len(), value);
-    let mut shown = vec![
-        ("stage", text(name)),
-        ("keyPattern", Value::Document(definition.key_pattern()).into()),
-        ("indexName", text(&definition.name)),
-        ("isMultiKey", Owned::Bool(view.is_multikey())),
-        (
-            "multiKeyPaths",
-            per_field(&|position| {
-                let shown = view.arrays(position).shown(&definition.keys[position].path);
-                Owned::Array(shown.into_iter().map(text).collect())
-            }),
-        ),
-        ("isUnique", Owned::Bool(definition.unique)),
-        ("isSparse", Owned::Bool(definition.sparse)),
-        ("isPartial", Owned::Bool(definition.partial.is_some())),
-        ("indexVersion", Owned::Int32(2)),
-        ("direction", text(direction(reverse))),
-        (
-            "indexBounds",
-            per_field_of(bounds.len(), &|position| {
-                let descending = definition.keys[position].order == Order::Descending;
-                describe(
-                    &bounds[position],
-                    descending != reverse,
-                    !definition.collation.is_simple(),
-                )
-            }),
-        ),
-    ];
+    })
+}
+
+fn scan(name: &'static str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -> Stage {
+    let definition = view.definition;
+    let mut stage = Stage::new(name).with("keyPattern", Value::Document(definition.key_pattern()).into());
+    stage = stage.with("indexName", text(&definition.name));
     if let Some(collation) = definition.collation.spec() {
-        shown.insert(3, ("collation", Value::Document(collation).into()));
+        stage = stage.with("collation", Value::Document(collation).into());
     }
-    document(shown)
+    let arrays = per_field(view, definition.keys.len(), &|position| {
+        let shown = view.arrays(position).shown(&definition.keys[position].path);
+        Owned::Array(shown.into_iter().map(text).collect())
+    });
+    stage
+        .with("isMultiKey", Owned::Bool(view.is_multikey()))
+        .with("multiKeyPaths", arrays)
+        .with("isUnique", Owned::Bool(definition.unique))
+        .with("isSparse", Owned::Bool(definition.sparse))
+        .with("isPartial", Owned::Bool(definition.partial.is_some()))
+        .with("indexVersion", Owned::Int32(2))
+        .with("direction", text(direction(reverse)))
+        .with("indexBounds", shown_bounds(view, bounds, reverse))
 }
 
 /// The intervals in the order in which they are visited.
@@ -265,6 +555,11 @@ fn describe(intervals: &Intervals, backward: bool, is_collated: bool) -> Owned {
 }
 
 fn describe_interval(interval: &Interval, backward: bool, is_collated: bool) -> String {
+    // Stored patterns, whatever their options.
+    if let [rank::REGEX, .., 0] = interval.from.as_slice() {
+        let pattern = key::describe::prefix(&interval.from);
+        return format!("[{pattern}, {pattern}]");
+    }
     let (low_inclusive, low) = describe_edge(&interval.from, true, is_collated);
     let (high_inclusive, high) = describe_edge(&interval.to, false, is_collated);
     if backward {

@@ -57,7 +57,7 @@ impl Sieve {
 }
 
 /// Whether bounds say less than the condition.
-fn is_loose(node: &Node) -> bool {
+pub(super) fn is_loose(node: &Node) -> bool {
     fn is_loose_predicate(predicate: &Predicate) -> bool {
         match predicate {
             Predicate::Regex(_) | Predicate::Mod { .. } | Predicate::Type(_) => true,

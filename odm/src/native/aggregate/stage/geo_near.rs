@@ -211,6 +211,7 @@ impl GeoNear {
         Ok(NearField {
             path: FieldPath::parse(self.key.as_deref().unwrap_or("")),
             near: Arc::new(near),
+            written: Doc::Fields(&operators).to_bytes(),
             tells_sphere: self.spherical,
         })
     }

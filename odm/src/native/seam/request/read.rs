@@ -10,7 +10,7 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::super::exec::by_id;
 use super::super::super::exec::cursor::{Extras, FindRequest, IN_FIND};
-use super::super::super::exec::explain::ExplainRequest;
+use super::super::super::exec::explain::{ExplainRequest, Explained};
 use super::super::super::exec::query::{Part, Query};
 use super::super::super::exec::statement::Statement;
 use super::super::super::exec::tail::Tail;
@@ -188,12 +188,16 @@ pub(super) fn explain_request(
     execute: bool,
     backend: &'static str,
 ) -> Result<ExplainRequest> {
-    let counts = matches!(operation, Operation::Count(_));
-    let figures = counts || matches!(operation, Operation::Update(_) | Operation::Delete(_));
-    let writes = matches!(
-        operation,
-        Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
-    );
+    let what = match &operation {
+        Operation::Count(_) => Explained::Count,
+        Operation::Distinct(_) => Explained::Distinct,
+        Operation::Update(_) => Explained::Update,
+        Operation::Delete(_) => Explained::Delete,
+        Operation::FindAndModify(own) => Explained::FindAndModify {
+            removes: own.modification.is_none(),
+        },
+        _ => Explained::Find,
+    };
     let mut shown = None;
     let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
@@ -228,6 +232,9 @@ pub(super) fn explain_request(
         Operation::FindAndModify(own) => {
             find_and_modify_request(own.clone())?;
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            let given = gate_optional(own.projection.as_ref())?;
+            shown = parsed.projection_of_one(given)?.map(Arc::new);
+            let parsed = parsed.projected(given);
             (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
         }
         Operation::Update(own) if own.statements.len() == 1 => {
@@ -283,9 +290,7 @@ pub(super) fn explain_request(
         query,
         projection: shown,
         filter: filter.as_bytes().to_vec(),
-        counts,
-        writes,
-        figures,
+        what,
         skip,
         limit,
         extras: Extras::default(),
