@@ -111,6 +111,7 @@ mod driver_parts;
 mod embedded;
 mod encrypted_fields;
 mod errors_of_servers;
+mod explain_stages;
 mod field_codecs;
 mod filters;
 mod filters_nested;

@@ -1,0 +1,175 @@
+//! The stages that `explain` shows: the same on every backend.
+
+mod cases;
+
+use odm::Db;
+use odm::bson::{Bson, Document, doc};
+use odm_tests::command::{insert, run};
+
+use self::cases::{BOUNDS, CHOICES, COUNTS, DONE, FILTERS, LIMITS};
+
+crate::on_every_backend! {
+    filters_are_shown_as_they_are_planned,
+    limits_and_projections_are_stages,
+    what_bounds_answer_is_not_asked_again,
+    choices_are_stages,
+    counts_and_changes_are_stages,
+    stages_tell_what_they_did,
+}
+
+/// What is told of a stage before it runs.
+const TOLD: [&str; 9] = [
+    "filter",
+    "transformBy",
+    "sortPattern",
+    "limitAmount",
+    "skipAmount",
+    "type",
+    "indexName",
+    "direction",
+    "indexBounds",
+];
+/// What a stage did.
+const DID: [&str; 7] = [
+    "nReturned",
+    "docsExamined",
+    "keysExamined",
+    "nCounted",
+    "nSkipped",
+    "nMatched",
+    "nWouldDelete",
+];
+
+fn text(value: &Bson) -> String {
+    match value {
+        Bson::Double(number) => number.to_string(),
+        Bson::Document(fields) if fields.is_empty() => "{}".to_owned(),
+        Bson::Document(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("\"{name}\": {}", text(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Bson::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn bounds(value: &Bson) -> String {
+    let fields = value.as_document().unwrap().iter().map(|(name, intervals)| {
+        let intervals = intervals.as_array().unwrap().iter();
+        let intervals: Vec<&str> = intervals.map(|interval| interval.as_str().unwrap()).collect();
+        format!("{name}: [{}]", intervals.join(", "))
+    });
+    let fields = fields.collect::<Vec<_>>().join(", ");
+    format!("{{ {fields} }}").replace('"', "'")
+}
+
+fn shown(stage: &Document, done: bool) -> String {
+    let name = stage.get_str("stage").unwrap();
+    let mut parts = Vec::new();
+    for field in TOLD {
+        let Some(value) = stage.get(field) else { continue };
+        match (field, value.as_str()) {
+            // The server has these of a scan that counts in another form.
+            ("direction" | "indexBounds", _) if name == "COUNT_SCAN" => {}
+            ("direction", Some("forward")) => {}
+            // The server has what is left of it where it was run.
+            ("skipAmount", _) if done => {}
+            ("indexName" | "type" | "direction", Some(value)) => parts.push(value.to_owned()),
+            ("indexBounds", _) => parts.push(bounds(value)),
+            _ => parts.push(text(value)),
+        }
+    }
+    if done {
+        let told = DID.iter().filter_map(|field| Some((field, stage.get(field)?)));
+        parts.extend(told.map(|(field, value)| format!("{field}: {}", text(value))));
+    }
+    let mut out = match parts.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}({})", parts.join(", ")),
+    };
+    if let Ok(input) = stage.get_document("inputStage") {
+        out.push_str(&format!(" < {}", shown(input, done)));
+    }
+    if let Ok(inputs) = stage.get_array("inputStages") {
+        let inputs = inputs
+            .iter()
+            .map(|input| shown(input.as_document().unwrap(), done));
+        out.push_str(&format!(" < [{}]", inputs.collect::<Vec<_>>().join("; ")));
+    }
+    out
+}
+
+async fn prepare(db: &Db) {
+    let documents = (0..30).map(|n| {
+        doc! { "_id": n, "a": n % 5, "b": n % 3, "c": n.to_string(), "d": [n, n + 1], "e": { "f": n } }
+    });
+    insert(db, "c", documents.collect()).await;
+    let indexes = [doc! { "a": 1, "b": -1 }, doc! { "d": 1 }, doc! { "c": 1 }];
+    let names = ["a_1_b_-1", "d_1", "c_1"];
+    let indexes = indexes.into_iter().zip(names);
+    let indexes: Vec<Document> = indexes
+        .map(|(key, name)| doc! { "key": key, "name": name })
+        .collect();
+    run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
+}
+
+/// Commands with their plans.
+type Cases = &'static [(&'static str, &'static str)];
+
+async fn check(db: &Db, cases: Cases) {
+    prepare(db).await;
+    for (command, expected) in cases {
+        let answer = run(db, doc! { "explain": read(command), "verbosity": "queryPlanner" }).await;
+        let planner = answer.get_document("queryPlanner").unwrap();
+        let plan = planner.get_document("winningPlan").unwrap();
+        assert_eq!(shown(plan, false), *expected, "{command}");
+    }
+}
+
+fn read(json: &str) -> Document {
+    serde_json::from_str(json).unwrap()
+}
+
+async fn filters_are_shown_as_they_are_planned(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for (filter, expected) in FILTERS {
+        let find = doc! { "find": "c", "filter": read(filter) };
+        let answer = run(db, doc! { "explain": find, "verbosity": "queryPlanner" }).await;
+        let planner = answer.get_document("queryPlanner").unwrap();
+        assert_eq!(text(planner.get("parsedQuery").unwrap()), *expected, "{filter}");
+    }
+}
+
+async fn limits_and_projections_are_stages(db: &Db) {
+    check(db, LIMITS).await;
+}
+
+async fn what_bounds_answer_is_not_asked_again(db: &Db) {
+    check(db, BOUNDS).await;
+}
+
+async fn choices_are_stages(db: &Db) {
+    check(db, CHOICES).await;
+}
+
+async fn counts_and_changes_are_stages(db: &Db) {
+    check(db, COUNTS).await;
+}
+
+async fn stages_tell_what_they_did(db: &Db) {
+    prepare(db).await;
+    for (command, expected) in DONE {
+        let command = read(command);
+        let answer = run(
+            db,
+            doc! { "explain": command.clone(), "verbosity": "executionStats" },
+        )
+        .await;
+        let stats = answer.get_document("executionStats").unwrap();
+        let stages = stats.get_document("executionStages").unwrap();
+        assert_eq!(shown(stages, true), *expected, "{command}");
+        assert_eq!(stats.get_bool("executionSuccess").ok(), Some(true));
+    }
+}
