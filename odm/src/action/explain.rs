@@ -8,8 +8,9 @@ use crate::backend::{self, Operation};
 use crate::codec;
 use crate::error::Result;
 
-/// Asks how an action would be executed: `.await` gives the plan in MongoDB's words, `queryPlanner` with the
-/// `winningPlan`. One round trip; nothing is read or changed unless [`executed`](Explain::executed).
+/// Asks how an action would be executed: `.await` gives the plan in MongoDB's words, `queryPlanner` with the filter as it is
+/// planned (`parsedQuery`) and the stages of the `winningPlan`. One round trip; nothing is read or changed unless
+/// [`executed`](Explain::executed).
 #[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Explain {
@@ -26,7 +27,8 @@ impl Explain {
         }
     }
 
-    /// Runs it too, without its writes, and adds `executionStats`: how many keys and documents were examined.
+    /// Runs it too, without its writes, and adds `executionStats`: how many keys and documents were examined, in all and by
+    /// each stage. Costs what the operation costs to find its documents.
     pub fn executed(mut self) -> Explain {
         self.draft.operation.execute = true;
         self
