@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
-use odm_tests::command::{batch, ids, insert, run, told};
+use odm_tests::command::{batch, code, ids, insert, run, told};
 
 crate::on_every_backend! {
     values_before_the_order_have_a_scan_each,
@@ -15,6 +15,7 @@ crate::on_every_backend! {
     one_of_several_is_changed_in_order,
     too_many_values_are_sorted,
     values_of_every_kind_have_their_place,
+    what_is_equal_in_the_order_comes_as_from_the_server,
 }
 
 const DOCUMENTS: i32 = 500;
@@ -342,5 +343,51 @@ async fn values_of_every_kind_have_their_place(db: &Db) {
             let found = batch(&run(db, mixed).await);
             assert_eq!(found.len(), expected.len());
         }
+    }
+}
+
+/// In the order in which a scan would come by the values, and then as a heap has them.
+async fn what_is_equal_in_the_order_comes_as_from_the_server(db: &Db) {
+    for ([a, b], values, order, expected) in [
+        (
+            [1, 1],
+            vec![0, 3, 4],
+            1,
+            [0, 4, 12, 20, 24, 32, 15, 19, 7, 35, 39, 27],
+        ),
+        (
+            [1, 1],
+            vec![0, 1, 2, 3],
+            -1,
+            [29, 33, 25, 9, 13, 5, 21, 1, 30, 38, 26, 10],
+        ),
+        (
+            [-1, 1],
+            vec![0, 3, 4],
+            1,
+            [12, 4, 0, 32, 24, 20, 7, 19, 15, 27, 39, 35],
+        ),
+        (
+            [-1, -1],
+            vec![1, 2, 3, 4],
+            -1,
+            [17, 1, 13, 37, 21, 33, 9, 29, 18, 6, 14, 38],
+        ),
+        (
+            [-1, -1],
+            vec![0, 3],
+            1,
+            [20, 24, 0, 4, 35, 39, 15, 19, 30, 34, 10, 14],
+        ),
+    ] {
+        // The first time there is none.
+        code(db, doc! { "drop": "c" }).await;
+        let documents = (0..40).map(|id| doc! { "_id": id, "a": id * 7 % 5, "b": id * 3 % 4 });
+        insert(db, "c", documents.collect()).await;
+        let index = doc! { "key": { "a": a, "b": b }, "name": "i" };
+        run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+        let of = doc! { "a": { "$in": values.clone() } };
+        let found = run(db, find(of, doc! { "b": order }, 12)).await;
+        assert_eq!(ids(&batch(&found)), expected, "{a} {b} {values:?} {order}");
     }
 }

@@ -1,7 +1,6 @@
 //! Walking several parts of indexes at once, in the order that they share: a sort merge.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use super::super::fault::Result;
 use super::super::plan::Stream;
@@ -95,14 +94,14 @@ impl Merge {
     }
 
     fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<bool> {
-        let mut heads = BinaryHeap::with_capacity(self.sources.len());
+        let mut heads = Heads(Vec::with_capacity(self.sources.len()));
         for (position, source) in self.sources.iter_mut().enumerate() {
             if source.next(position, read, visit)? == Flow::Stop {
                 return Ok(true);
             }
-            heads.extend(source.place().map(|place| Reverse((place, position))));
+            heads.extend(source.place().map(|place| (place, position)));
         }
-        while let Some(Reverse((_, position))) = heads.pop() {
+        while let Some(position) = heads.pop() {
             let source = &mut self.sources[position];
             let tree = source.rest.tree();
             let Some(taken) = source.take() else { continue };
@@ -119,9 +118,65 @@ impl Merge {
             if source.next(position, read, visit)? == Flow::Stop {
                 return Ok(true);
             }
-            heads.extend(source.place().map(|place| Reverse((place, position))));
+            heads.extend(source.place().map(|place| (place, position)));
         }
         Ok(false)
+    }
+}
+
+/// Where the next key of each source is in the order, in a heap. Which of equals comes first is as on the server, whose
+/// heap moves its elements in the same way.
+struct Heads(Vec<(Vec<u8>, usize)>);
+
+impl Heads {
+    fn extend(&mut self, head: Option<(Vec<u8>, usize)>) {
+        if let Some(head) = head {
+            let hole = self.0.len();
+            self.0.push(head);
+            self.rise(hole);
+        }
+    }
+
+    /// Takes the source of the first key.
+    fn pop(&mut self) -> Option<usize> {
+        let last = self.0.pop()?;
+        let length = self.0.len();
+        let Some(first) = self.0.first_mut() else {
+            return Some(last.1);
+        };
+        let (_, position) = std::mem::replace(first, last);
+        // The hole goes down to the bottom, whatever is to fill it.
+        let (mut hole, mut child) = (0, 0);
+        while child < (length - 1) / 2 {
+            child = 2 * (child + 1);
+            if self.is_behind(child, child - 1) {
+                child -= 1;
+            }
+            self.0.swap(hole, child);
+            hole = child;
+        }
+        if length.is_multiple_of(2) && child == (length - 2) / 2 {
+            child = 2 * child + 1;
+            self.0.swap(hole, child);
+            hole = child;
+        }
+        self.rise(hole);
+        Some(position)
+    }
+
+    fn rise(&mut self, mut hole: usize) {
+        while hole > 0 {
+            let parent = (hole - 1) / 2;
+            if !self.is_behind(parent, hole) {
+                return;
+            }
+            self.0.swap(parent, hole);
+            hole = parent;
+        }
+    }
+
+    fn is_behind(&self, one: usize, another: usize) -> bool {
+        self.0[one].0 > self.0[another].0
     }
 }
 

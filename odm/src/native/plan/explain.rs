@@ -311,15 +311,7 @@ impl Plan {
                 if let Some(sort) = request.sort {
                     stage = stage.with("sortPattern", Value::Document(sort.spec()).into());
                 }
-                let is_backward = |access: &Access| matches!(access, Access::Index { reverse: true, .. });
-                let has_choices = residue::members(root)
-                    .iter()
-                    .any(|member| matches!(member, Node::Or(_)));
-                let stage = stage.joining(stages);
-                match !has_choices && streams.iter().all(|stream| is_backward(&stream.access)) {
-                    true => (stage.backward(), left),
-                    false => (stage, left),
-                }
+                (stage.joining(stages), left)
             }
         }
     }

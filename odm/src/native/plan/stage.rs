@@ -16,8 +16,6 @@ pub(crate) struct Stage {
     inputs: Vec<Stage>,
     /// Whether it may take from several.
     is_joining: bool,
-    /// Whether these are shown from the last on.
-    is_backward: bool,
 }
 
 impl Stage {
@@ -30,7 +28,6 @@ impl Stage {
             counts: Vec::new(),
             inputs: Vec::new(),
             is_joining: false,
-            is_backward: false,
         }
     }
 
@@ -59,14 +56,6 @@ impl Stage {
         self.is_joining = true;
         self.inputs = inputs;
         self
-    }
-
-    /// Shown with its inputs from the last on.
-    pub(crate) fn backward(self) -> Stage {
-        Stage {
-            is_backward: true,
-            ..self
-        }
     }
 
     pub(crate) fn inputs_mut(&mut self) -> &mut [Stage] {
@@ -107,9 +96,6 @@ impl Stage {
         shown.extend(self.fields);
         shown.extend(self.counts);
         let mut inputs: Vec<Owned> = self.inputs.into_iter().map(Stage::shown).collect();
-        if self.is_backward {
-            inputs.reverse();
-        }
         if self.is_joining {
             shown.push(("inputStages".to_owned(), Owned::Array(inputs)));
         } else if let Some(input) = inputs.pop() {

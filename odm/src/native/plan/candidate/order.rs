@@ -33,11 +33,22 @@ impl Candidate<'_> {
     pub(in super::super) fn streams(&self, request: &PlanRequest<'_>) -> Option<Vec<Stream>> {
         let reverse = self.order?;
         let mut all = vec![Vec::new()];
-        for bounds in self.bounds.iter().take(self.apart) {
+        for (bounds, key) in self
+            .bounds
+            .iter()
+            .zip(&self.view.definition.keys)
+            .take(self.apart)
+        {
+            // In the order in which one scan would come by them.
+            let mut own: Vec<Intervals> = bounds.each().collect();
+            if (key.order == Order::Descending) != reverse {
+                own.reverse();
+            }
             all = all
                 .iter()
                 .flat_map(|before: &Vec<Intervals>| {
-                    bounds.each().map(|one| [before.as_slice(), &[one]].concat())
+                    own.iter()
+                        .map(|one| [before.as_slice(), std::slice::from_ref(one)].concat())
                 })
                 .collect();
         }
