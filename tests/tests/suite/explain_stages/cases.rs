@@ -276,10 +276,6 @@ pub(super) const CHOICES: Cases = &[
         r#"FETCH < SORT_MERGE({ "b": 1 }) < [IXSCAN(a_1_b_-1, backward, { a: [[3, 3]], b: [[MinKey, MaxKey]] }); IXSCAN(a_1_b_-1, backward, { a: [[1, 1]], b: [[MinKey, MaxKey]] })]"#,
     ),
     (
-        r#"{ "find": "c", "filter": { "$or": [{ "a": 1, "b": 1 }, { "a": 2, "b": 3 }] }, "sort": { "a": 1 } }"#,
-        r#"SUBPLAN < FETCH < SORT_MERGE({ "a": 1 }) < [IXSCAN(a_1_b_-1, { a: [[1, 1]], b: [[1, 1]] }); IXSCAN(a_1_b_-1, { a: [[2, 2]], b: [[3, 3]] })]"#,
-    ),
-    (
         r#"{ "find": "c", "filter": { "$or": [{ "x": 1 }, { "x": 2 }, { "y": 1 }] } }"#,
         r#"SUBPLAN < COLLSCAN({ "$or": [{ "y": { "$eq": 1 } }, { "x": { "$in": [1, 2] } }] })"#,
     ),
