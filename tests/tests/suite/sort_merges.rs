@@ -128,6 +128,30 @@ async fn figures_are_those_of_the_server(db: &Db) {
     }
 }
 
+/// What a find of `c` gives, batch by batch.
+async fn all(db: &Db, command: Document) -> Vec<Document> {
+    let size = command.get("batchSize").cloned();
+    let mut reply = run(db, command).await;
+    let mut found = Vec::new();
+    loop {
+        let cursor = reply.get_document("cursor").expect("a cursor");
+        let id = cursor.get_i64("id").expect("an id");
+        let batch = cursor
+            .get_array("firstBatch")
+            .or_else(|_| cursor.get_array("nextBatch"));
+        let documents = batch.expect("a batch").iter().filter_map(Bson::as_document);
+        found.extend(documents.cloned());
+        if id == 0 {
+            return found;
+        }
+        reply = run(
+            db,
+            doc! { "getMore": id, "collection": "c", "batchSize": size.clone() },
+        )
+        .await;
+    }
+}
+
 async fn batches_go_on_where_the_last_one_ended(db: &Db) {
     many(db).await;
     let either = |id: i32| [1, 3, 5].contains(&(id % 7)) || id % 3 == 2;
@@ -135,21 +159,11 @@ async fn batches_go_on_where_the_last_one_ended(db: &Db) {
     for (size, direction) in [(1, 1), (2, -1), (7, 1), (100, -1)] {
         let command =
             doc! { "find": "c", "filter": filter.clone(), "sort": { "b": direction }, "batchSize": size };
-        let mut reply = run(db, command).await;
-        let mut found = Vec::new();
-        loop {
-            let cursor = reply.get_document("cursor").expect("a cursor");
-            let id = cursor.get_i64("id").expect("an id");
-            let batch = cursor
-                .get_array("firstBatch")
-                .or_else(|_| cursor.get_array("nextBatch"));
-            let documents = batch.expect("a batch").iter().filter_map(Bson::as_document);
-            found.extend(documents.map(|found| found.get_i32("b").expect("a place")));
-            if id == 0 {
-                break;
-            }
-            reply = run(db, doc! { "getMore": id, "collection": "c", "batchSize": size }).await;
-        }
+        let found = all(db, command).await;
+        let found: Vec<i32> = found
+            .iter()
+            .map(|found| found.get_i32("b").expect("a place"))
+            .collect();
         assert_eq!(
             found,
             expected(either, direction < 0, usize::MAX),
@@ -387,7 +401,12 @@ async fn what_is_equal_in_the_order_comes_as_from_the_server(db: &Db) {
         let index = doc! { "key": { "a": a, "b": b }, "name": "i" };
         run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
         let of = doc! { "a": { "$in": values.clone() } };
-        let found = run(db, find(of, doc! { "b": order }, 12)).await;
+        let mut command = find(of, doc! { "b": order }, 12);
+        let found = run(db, command.clone()).await;
         assert_eq!(ids(&batch(&found)), expected, "{a} {b} {values:?} {order}");
+        // However few are read at once.
+        command.insert("batchSize", 1);
+        let one_by_one = all(db, command).await;
+        assert_eq!(ids(&one_by_one), expected, "{a} {b} {values:?} {order}");
     }
 }

@@ -15,6 +15,8 @@ const MOST_KEYS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Source>,
+    /// In which order they are asked for their next keys where the walk goes on.
+    order: Vec<usize>,
 }
 
 /// One of the parts.
@@ -64,8 +66,10 @@ impl Merge {
             is_counted: false,
             most: 1,
         });
+        let sources: Vec<Source> = sources.collect();
         Merge {
-            sources: sources.collect(),
+            order: (0..sources.len()).collect(),
+            sources,
         }
     }
 
@@ -93,9 +97,20 @@ impl Merge {
         Ok(stopped)
     }
 
+    /// Keeps the heap as it is for when the walk goes on, and the source last that a key was taken from.
+    fn keep_order(&mut self, heads: &Heads, last: usize) {
+        let heads = heads.0.iter().map(|(_, position)| *position);
+        let mut order: Vec<usize> = heads.chain([last]).collect();
+        let mut is_kept = vec![false; self.sources.len()];
+        order.iter().for_each(|position| is_kept[*position] = true);
+        order.extend((0..self.sources.len()).filter(|position| !is_kept[*position]));
+        self.order = order;
+    }
+
     fn in_order(&mut self, read: &dyn Read, visit: &mut dyn FnMut(Seen<'_>) -> Result<Flow>) -> Result<bool> {
         let mut heads = Heads(Vec::with_capacity(self.sources.len()));
-        for (position, source) in self.sources.iter_mut().enumerate() {
+        for position in self.order.clone() {
+            let source = &mut self.sources[position];
             if source.next(position, read, visit)? == Flow::Stop {
                 return Ok(true);
             }
@@ -113,6 +128,7 @@ impl Merge {
             let flow = visit(Seen::Record(position, entry, taken.record))?;
             source.taken = Some(taken.key);
             if flow == Flow::Stop {
+                self.keep_order(&heads, position);
                 return Ok(true);
             }
             if source.next(position, read, visit)? == Flow::Stop {
