@@ -171,8 +171,8 @@ pub(crate) enum Access {
         /// What the keys in the ranges have to hold besides.
         tail: Option<Arc<Tail>>,
     },
-    /// Several parts one after the other, for `$or`.
-    Union(Vec<Access>),
+    /// Several parts one after the other, for `$or`; and which of its branches each of them answers.
+    Union(Vec<Access>, Vec<Vec<usize>>),
     /// Several parts of indexes that have one order, in this order.
     Merge(Vec<Stream>),
 }

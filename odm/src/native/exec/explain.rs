@@ -179,7 +179,9 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     if request.execute {
         let start = std::time::Instant::now();
         let mut ran = match (&collection, &choice) {
-            (Some(collection), Some(Choice { plan, .. })) => run(read, request, collection, &query, plan)?,
+            (Some(collection), Some(Choice { plan, .. })) => {
+                run(read, request, collection, &query, (plan, &winning))?
+            }
             _ => Ran::default(),
         };
         // The documents of a clustered collection have no keys, and those that are counted by keys are not read.
@@ -394,7 +396,7 @@ fn has_keys(access: &Access, views: &[IndexView<'_>]) -> bool {
     match access {
         Access::Nothing | Access::Collection { .. } => false,
         Access::Index { index, .. } => views.get(*index).is_none_or(|view| !view.definition.clustered),
-        Access::Union(parts) => parts.iter().any(|part| has_keys(part, views)),
+        Access::Union(parts, _) => parts.iter().any(|part| has_keys(part, views)),
         Access::Merge(streams) => streams.iter().any(|stream| has_keys(&stream.access, views)),
     }
 }

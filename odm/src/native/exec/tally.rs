@@ -96,7 +96,7 @@ fn summary(access: &Access, collection: &Collection) -> String {
             Some(entry) => format!("IXSCAN {}", entry.definition.key_pattern()),
             None => "IXSCAN".to_owned(),
         },
-        Access::Union(parts) => {
+        Access::Union(parts, _) => {
             let parts: Vec<String> = parts.iter().map(|part| summary(part, collection)).collect();
             parts.join(", ")
         }

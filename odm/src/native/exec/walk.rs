@@ -460,7 +460,7 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
             },
         }),
         Access::Index { .. } => parts.extend(Scan::new(access, collection).map(Part::Index)),
-        Access::Union(union) => {
+        Access::Union(union, _) => {
             for part in union {
                 collect_parts(part, collection, parts);
             }

@@ -101,12 +101,12 @@ impl Node {
 }
 
 /// The conditions of an `$and`, or the only one; those that an expression says are left out where they are answered.
-pub(crate) fn together(
-    nodes: &[Node],
+pub(crate) fn together<'n>(
+    nodes: impl IntoIterator<Item = &'n Node>,
     by: Arrangement<'_>,
     is_answered: &dyn Fn(&Compared<'_>) -> bool,
 ) -> Fields {
-    let mut members: Vec<Member> = Vec::with_capacity(nodes.len());
+    let mut members: Vec<Member> = Vec::new();
     // An expression that is a comparison stands beside the condition that it is.
     let mut computed: Vec<Member> = Vec::new();
     for node in nodes {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-pub(super) use self::fields::field_bounds;
+use self::fields::field_bounds;
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};

@@ -1,17 +1,19 @@
 //! Plans in the words of `explain`.
 
+mod choices;
 mod scan;
 
+use self::choices::Part;
 use self::scan::{direction, scan, shown_bounds};
 use super::super::aggregate::expression::compared::Compared;
 use super::super::document::{Owned, Value};
 use super::super::index::Order;
-use super::super::matcher::ast::{Node, Predicate};
+use super::super::matcher::ast::Node;
 use super::super::matcher::shown::Arrangement;
 use super::candidate::{Candidate, Conjunct};
 use super::residue;
 use super::stage::{Stage, figure};
-use super::{Access, IndexView, Plan, PlanRequest, TextPlan};
+use super::{Access, IndexView, Plan, PlanRequest, Stream, TextPlan};
 
 /// The memory limit that MongoDB gives for a sort, in bytes.
 const SORT_MEMORY: i32 = 104_857_600;
@@ -29,7 +31,7 @@ pub(crate) struct Finish {
     pub(crate) projection: Option<Shaping>,
     /// Whether documents are looked for to be changed.
     pub(crate) writes: bool,
-    /// Whether an order is left out where one document is found by its `_id`.
+    /// Whether keys are given in place of documents.
     pub(crate) returns_keys: bool,
 }
 
@@ -162,7 +164,7 @@ impl Plan {
     fn passes_over(&self, source: &Stage) -> bool {
         let is_scan = matches!(
             self.access,
-            Access::Index { .. } | Access::Union(_) | Access::Merge(_)
+            Access::Index { .. } | Access::Union(..) | Access::Merge(_)
         );
         is_scan
             && self.sorted
@@ -190,7 +192,7 @@ impl Plan {
             Access::Nothing => (self.impossible(request, root).0, true),
             Access::Collection { reverse } => {
                 let stage = Stage::new("COLLSCAN")
-                    .asking(residue::filter(&residue::members(root), Arrangement::Kinds))
+                    .asking(residue::filter(&all(residue::members(root)), Arrangement::Kinds))
                     .with("direction", text(direction(*reverse)));
                 (stage, true)
             }
@@ -202,23 +204,31 @@ impl Plan {
             } if request.indexes[*index].definition.clustered => {
                 let view = &request.indexes[*index];
                 let stage = Stage::new("CLUSTERED_IXSCAN")
-                    .asking(residue::filter(&residue::members(root), Arrangement::Kinds))
+                    .asking(residue::filter(&all(residue::members(root)), Arrangement::Kinds))
                     .with("direction", text(direction(*reverse)))
                     .with("indexBounds", shown_bounds(view, bounds, *reverse));
                 (stage, true)
             }
             access => {
                 let is_covered = self.cover.is_some();
+                // Which part answers which branch is known of the filter that was planned.
+                let planned = match access {
+                    Access::Union(..) | Access::Merge(_) => Some(request.matcher.root().planned()),
+                    _ => None,
+                };
+                let root = planned.as_deref().unwrap_or(root);
                 let (stage, left) = self.looked(access, request, root, is_covered);
-                let is_unread = is_covered || (finish.returns_keys && left.is_empty());
-                match is_unread {
-                    true => (stage, false),
-                    false => (
-                        Stage::new("FETCH")
-                            .asking(self.left(access, request, &left))
-                            .over(stage),
-                        true,
-                    ),
+                // What each branch has read is not read again.
+                let is_read = left.is_empty()
+                    && !stage.inputs().is_empty()
+                    && stage.inputs().iter().all(|input| input.name() == "FETCH");
+                if is_covered || (finish.returns_keys && left.is_empty()) {
+                    (stage, false)
+                } else if is_read {
+                    (stage, true)
+                } else {
+                    let left = self.left(access, request, &left);
+                    (Stage::new("FETCH").asking(left).over(stage), true)
                 }
             }
         }
@@ -249,13 +259,14 @@ impl Plan {
             false,
         );
         let stage = Stage::new("FETCH")
-            .asking(residue::filter(&left, Arrangement::Paths(&[])))
+            .asking(residue::filter(&all(&left), Arrangement::Paths(&[])))
             .over(stage);
         (stage, is_in_order)
     }
 
     /// What is asked of the documents that a part leads to.
     fn left(&self, access: &Access, request: &PlanRequest<'_>, nodes: &[Node]) -> Option<Owned> {
+        let nodes = &all(nodes);
         match access {
             Access::Index { index, bounds, .. } => {
                 let is_answered =
@@ -293,20 +304,26 @@ impl Plan {
                 } else {
                     "IXSCAN"
                 };
-                let residue = residue::of_scan(request, *index, bounds, root, is_covered);
+                let nodes = all(residue::members(root));
+                let residue = residue::of_scan(request, *index, bounds, &nodes, is_covered);
                 let stage = scan(name, &request.indexes[*index], *reverse, bounds);
                 (
                     stage.asking(residue::filter(&residue.keys, Arrangement::Paths(&[]))),
-                    residue.documents,
+                    residue.documents.into_iter().cloned().collect(),
                 )
             }
-            Access::Union(parts) => {
-                let (stages, left) = self.branches(parts.iter(), request, root, is_covered);
+            Access::Union(parts, answered) => {
+                let parts = parts.iter().zip(answered.iter().map(Vec::as_slice));
+                let parts: Vec<Part<'_>> = parts.collect();
+                let (stages, left) = self.branches(&parts, request, root, is_covered);
                 (Stage::new("OR").joining(stages), left)
             }
             Access::Merge(streams) => {
+                let answered: Vec<Option<usize>> = streams.iter().map(Stream::branch).collect();
                 let accesses = streams.iter().map(|stream| &stream.access);
-                let (stages, left) = self.branches(accesses, request, root, is_covered);
+                let parts = accesses.zip(answered.iter().map(Option::as_slice));
+                let parts: Vec<Part<'_>> = parts.collect();
+                let (stages, left) = self.branches(&parts, request, root, is_covered);
                 let mut stage = Stage::new("SORT_MERGE");
                 if let Some(sort) = request.sort {
                     stage = stage.with("sortPattern", Value::Document(sort.spec()).into());
@@ -314,103 +331,6 @@ impl Plan {
                 (stage.joining(stages), left)
             }
         }
-    }
-
-    /// The stages of several parts, and what they leave to be asked of what all of them lead to.
-    fn branches<'a>(
-        &self,
-        parts: impl Iterator<Item = &'a Access>,
-        request: &PlanRequest<'_>,
-        root: &Node,
-        is_covered: bool,
-    ) -> (Vec<Stage>, Vec<Node>) {
-        let mut members = residue::members(root);
-        let at = members.iter().position(|member| matches!(member, Node::Or(_)));
-        let Some(Node::Or(choices)) = at.map(|at| members.remove(at)) else {
-            // Values of one field, each by a scan of its own.
-            let mut left = Vec::new();
-            let stages = parts.map(|part| {
-                let (stage, own) = self.looked(part, request, root, is_covered);
-                left = own;
-                stage
-            });
-            return (stages.collect(), left);
-        };
-        let whole = |choice: &Node| {
-            let all = std::iter::once(choice.clone()).chain(members.iter().cloned());
-            super::flatten(all.collect()).normal()
-        };
-        let mut stages = Vec::new();
-        let mut left: Vec<Node> = Vec::new();
-        let add = |left: &mut Vec<Node>, node: &Node| {
-            let name = format!("{node:?}");
-            if left.iter().all(|own| format!("{own:?}") != name) {
-                left.push(node.clone());
-            }
-        };
-        for part in parts {
-            let served: Vec<&Node> = choices
-                .iter()
-                .filter(|choice| residue::serves(request, part, &whole(choice)))
-                .collect();
-            if let (Access::Index { index, bounds, .. }, false) = (part, members.is_empty()) {
-                let beside = Node::And(members.clone());
-                let beside = residue::of_scan(request, *index, bounds, &beside, is_covered);
-                beside
-                    .keys
-                    .iter()
-                    .chain(&beside.documents)
-                    .for_each(|node| add(&mut left, node));
-            }
-            let is_leaf = |choice: &Node| match choice {
-                Node::Field { predicate, .. } => !matches!(predicate, Predicate::ElementObject(_)),
-                _ => false,
-            };
-            let (stage, own) = match (part, served.as_slice()) {
-                (_, [single]) if !is_leaf(single) => {
-                    self.looked(part, request, &(*single).clone().normal(), is_covered)
-                }
-                (
-                    Access::Index {
-                        index,
-                        reverse,
-                        bounds,
-                        ..
-                    },
-                    several,
-                ) => {
-                    let mut keys = Vec::new();
-                    let mut documents = Vec::new();
-                    for choice in several {
-                        let choice = (*choice).clone().normal();
-                        let own = Candidate::new(request, *index, &choice, &Conjunct::of(&choice));
-                        let (_, own) = own.into_ranges();
-                        let residue = residue::of_scan(request, *index, &own, &choice, is_covered);
-                        match residue.documents.is_empty() {
-                            true => keys.extend(residue.keys),
-                            false => documents.push(choice),
-                        }
-                    }
-                    let any = |nodes: Vec<Node>| match nodes.is_empty() {
-                        true => Vec::new(),
-                        false => vec![Node::Or(nodes)],
-                    };
-                    let stage = scan("IXSCAN", &request.indexes[*index], *reverse, bounds);
-                    (
-                        stage.asking(residue::filter(&any(keys), Arrangement::Paths(&[]))),
-                        any(documents),
-                    )
-                }
-                (part, _) => self.looked(part, request, root, is_covered),
-            };
-            stages.push(match own.is_empty() {
-                true => stage,
-                false => Stage::new("FETCH")
-                    .asking(self.left(part, request, &own))
-                    .over(stage),
-            });
-        }
-        (stages, left)
     }
 }
 
@@ -427,6 +347,10 @@ impl Shaping {
             (None, None) => false,
         }
     }
+}
+
+fn all(nodes: &[Node]) -> Vec<&Node> {
+    nodes.iter().collect()
 }
 
 /// The scan with what is skipped under what reads documents.
@@ -472,10 +396,10 @@ fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, root: &Node, access: &
         (name.to_owned(), Owned::Array(items))
     });
     let definition = request.indexes[plan.index()].definition;
-    let mut left = residue::members(root);
+    let mut left = all(residue::members(root));
     left.retain(|node| !matches!(node, Node::Text(_)));
     let parts: &[Access] = match access {
-        Access::Union(parts) => parts,
+        Access::Union(parts, _) => parts,
         single => std::slice::from_ref(single),
     };
     let mut scans: Vec<Stage> = parts

@@ -16,6 +16,8 @@ pub(crate) struct Stream {
     order: Vec<Component>,
     /// Per component of a key whether it is stored complemented, as far as the order needs it.
     complemented: Vec<bool>,
+    /// The branch of an `$or` that it answers, if it is one of those.
+    branch: Option<usize>,
 }
 
 /// Where a field of an order is in the keys of an index.
@@ -47,7 +49,21 @@ impl Stream {
             complemented: complemented.collect::<Option<_>>()?,
             access,
             order,
+            branch: None,
         })
+    }
+
+    /// The branch of an `$or` that it answers.
+    pub(super) fn branch(&self) -> Option<usize> {
+        self.branch
+    }
+
+    /// The same, which answers this branch.
+    pub(super) fn of_branch(self, branch: usize) -> Stream {
+        Stream {
+            branch: Some(branch),
+            ..self
+        }
     }
 
     /// The place of a key of the index in the order, as bytes that compare with those of other streams.

@@ -58,6 +58,10 @@ impl Stage {
         self
     }
 
+    pub(crate) fn inputs(&self) -> &[Stage] {
+        &self.inputs
+    }
+
     pub(crate) fn inputs_mut(&mut self) -> &mut [Stage] {
         &mut self.inputs
     }
@@ -79,6 +83,14 @@ impl Stage {
     /// Has it say what it did.
     pub(crate) fn count(&mut self, name: &str, value: Owned) {
         self.counts.push((name.to_owned(), value));
+    }
+
+    /// Whether documents are skipped before they are read.
+    pub(crate) fn skips_keys(&self) -> bool {
+        let of_keys = ["IXSCAN", "DISTINCT_SCAN", "OR", "SORT_MERGE"];
+        self.inputs
+            .iter()
+            .any(|input| (self.name == "SKIP" && of_keys.contains(&input.name)) || input.skips_keys())
     }
 
     /// Whether it, or one that it takes from, has this name.

@@ -52,7 +52,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     access(request, &text, root, &mut accesses)?;
     let exact = matches!(root, Node::Text(_)) && text.search.is_plain() && definition.partial.is_none();
     Ok(Plan {
-        access: Access::Union(accesses),
+        access: Access::Union(accesses, Vec::new()),
         sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
         exact,
         repeats: true,

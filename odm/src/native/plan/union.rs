@@ -61,22 +61,35 @@ fn branches(root: &Node) -> Option<(Vec<Branch>, bool)> {
 
 /// Scans of indexes by their first fields: one for each index, however many conditions they answer.
 #[derive(Default)]
-struct Leaves(BTreeMap<usize, Vec<Intervals>>);
+struct Leaves(BTreeMap<usize, Leaf>);
+
+/// What the conditions that one index answers leave of its fields, and the positions of their branches.
+struct Leaf {
+    bounds: Vec<Intervals>,
+    branches: Vec<usize>,
+}
 
 impl Leaves {
     /// Takes a scan in; gives it back if it goes by more than a first field.
-    fn take(&mut self, request: &PlanRequest<'_>, access: Access) -> Option<Access> {
+    fn take(&mut self, request: &PlanRequest<'_>, branch: usize, access: Access) -> Option<Access> {
         match access {
             Access::Index { index, bounds, .. }
                 if request.indexes[index].definition.wildcard.is_none()
                     && bounds.iter().skip(1).all(Intervals::is_all) =>
             {
-                let own = self.0.entry(index).or_insert_with(|| {
+                let Leaf {
+                    bounds: own,
+                    branches,
+                } = self.0.entry(index).or_insert_with(|| {
                     let mut none = bounds.clone();
                     none[0] = Intervals::none();
-                    none
+                    Leaf {
+                        bounds: none,
+                        branches: Vec::new(),
+                    }
                 });
                 own[0] = std::mem::replace(&mut own[0], Intervals::none()).union(bounds[0].clone());
+                branches.push(branch);
                 None
             }
             other => Some(other),
@@ -90,9 +103,10 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     };
     // As on the server, single conditions come last, in the order of their indexes.
     let mut accesses = Vec::with_capacity(branches.len());
+    let mut answered = Vec::with_capacity(branches.len());
     let mut leaves = Leaves::default();
     let mut repeats = false;
-    for Branch { whole, is_leaf } in &branches {
+    for (branch, Branch { whole, is_leaf }) in branches.iter().enumerate() {
         let plan = match by_index(request, whole)? {
             Some(plan) => plan,
             None => match united(request, whole)? {
@@ -104,18 +118,26 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
         repeats |= plan.repeats;
         match plan.access {
             Access::Nothing => {}
-            access if *is_leaf => accesses.extend(leaves.take(request, access)),
-            access => accesses.push(access),
+            access => {
+                let left = match is_leaf {
+                    true => leaves.take(request, branch, access),
+                    false => Some(access),
+                };
+                answered.extend(left.is_some().then(|| vec![branch]));
+                accesses.extend(left);
+            }
         }
     }
-    let scans = leaves.0.into_iter();
-    accesses.extend(scans.map(|(index, bounds)| candidate::scan(request, index, bounds, false)));
+    for (index, leaf) in leaves.0 {
+        accesses.push(candidate::scan(request, index, leaf.bounds, false));
+        answered.push(leaf.branches);
+    }
     let access = match accesses.len() {
         0 => return Ok(Some(Plan::nothing())),
         1 => accesses.swap_remove(0),
         _ => {
             repeats = true;
-            Access::Union(accesses)
+            Access::Union(accesses, answered)
         }
     };
     Ok(Some(Plan {
@@ -136,8 +158,10 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
 fn merged(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
     let (branches, mut exact) = branches(root)?;
     let mut all = Vec::new();
-    for branch in &branches {
-        exact &= streams(request, &branch.whole, &mut all)?;
+    for (position, branch) in branches.iter().enumerate() {
+        let mut own = Vec::new();
+        exact &= streams(request, &branch.whole, &mut own)?;
+        all.extend(own.into_iter().map(|stream| stream.of_branch(position)));
         if all.len() > MOST_STREAMS {
             return None;
         }

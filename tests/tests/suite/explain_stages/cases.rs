@@ -276,6 +276,26 @@ pub(super) const CHOICES: Cases = &[
         r#"FETCH < SORT_MERGE({ "b": 1 }) < [IXSCAN(a_1_b_-1, backward, { a: [[3, 3]], b: [[MinKey, MaxKey]] }); IXSCAN(a_1_b_-1, backward, { a: [[1, 1]], b: [[MinKey, MaxKey]] })]"#,
     ),
     (
+        r#"{ "find": "c", "filter": { "a": { "$in": [1, 3] }, "$or": [{ "x": 1 }, { "y": 1 }] }, "sort": { "b": 1 } }"#,
+        r#"FETCH({ "$or": [{ "x": { "$eq": 1 } }, { "y": { "$eq": 1 } }] }) < SORT_MERGE({ "b": 1 }) < [IXSCAN(a_1_b_-1, backward, { a: [[3, 3]], b: [[MinKey, MaxKey]] }); IXSCAN(a_1_b_-1, backward, { a: [[1, 1]], b: [[MinKey, MaxKey]] })]"#,
+    ),
+    (
+        r#"{ "find": "c", "filter": { "$or": [{ "a": 1 }, { "c": "3" }], "x": 1, "y": { "$ne": 3 } } }"#,
+        r#"FETCH({ "$and": [{ "y": { "$not": { "$eq": 3 } } }, { "x": { "$eq": 1 } }] }) < OR < [IXSCAN(a_1_b_-1, { a: [[1, 1]], b: [[MaxKey, MinKey]] }); IXSCAN(c_1, { c: [['3', '3']] })]"#,
+    ),
+    (
+        r#"{ "find": "c", "filter": { "$or": [{ "a": { "$gt": 1 }, "x": 1 }, { "a": 4, "y": 1 }] } }"#,
+        r#"SUBPLAN < OR < [FETCH({ "y": { "$eq": 1 } }) < IXSCAN(a_1_b_-1, { a: [[4, 4]], b: [[MaxKey, MinKey]] }); FETCH({ "x": { "$eq": 1 } }) < IXSCAN(a_1_b_-1, { a: [(1, inf.0]], b: [[MaxKey, MinKey]] })]"#,
+    ),
+    (
+        r#"{ "find": "c", "filter": { "$or": [{ "a": { "$in": [1, 3] }, "x": 1 }, { "a": 4, "y": 1 }] }, "sort": { "b": 1 } }"#,
+        r#"SUBPLAN < SORT_MERGE({ "b": 1 }) < [FETCH({ "y": { "$eq": 1 } }) < IXSCAN(a_1_b_-1, backward, { a: [[4, 4]], b: [[MinKey, MaxKey]] }); FETCH({ "x": { "$eq": 1 } }) < IXSCAN(a_1_b_-1, backward, { a: [[3, 3]], b: [[MinKey, MaxKey]] }); FETCH({ "x": { "$eq": 1 } }) < IXSCAN(a_1_b_-1, backward, { a: [[1, 1]], b: [[MinKey, MaxKey]] })]"#,
+    ),
+    (
+        r#"{ "find": "c", "filter": { "$or": [{ "a": 1 }, { "b": 1, "$or": [{ "c": "1" }, { "d": 2 }] }] } }"#,
+        r#"SUBPLAN < FETCH < OR < [FETCH({ "b": { "$eq": 1 } }) < OR < [IXSCAN(d_1, { d: [[2, 2]] }); IXSCAN(c_1, { c: [['1', '1']] })]; IXSCAN(a_1_b_-1, { a: [[1, 1]], b: [[MaxKey, MinKey]] })]"#,
+    ),
+    (
         r#"{ "find": "c", "filter": { "$or": [{ "x": 1 }, { "x": 2 }, { "y": 1 }] } }"#,
         r#"SUBPLAN < COLLSCAN({ "$or": [{ "y": { "$eq": 1 } }, { "x": { "$in": [1, 2] } }] })"#,
     ),
@@ -369,6 +389,14 @@ pub(super) const COUNTS: Cases = &[
 ];
 
 pub(super) const DONE: Cases = &[
+    (
+        r#"{ "find": "c", "filter": { "a": 1, "b": { "$mod": [2, 0] } }, "projection": { "a": 1, "b": 1, "_id": 0 } }"#,
+        r#"PROJECTION_COVERED({ "a": 1, "b": 1, "_id": 0 }, nReturned: 4) < IXSCAN({ "b": { "$mod": [2, 0] } }, a_1_b_-1, { a: [[1, 1]], b: [[inf.0, nan.0]] }, nReturned: 4, keysExamined: 6)"#,
+    ),
+    (
+        r#"{ "count": "c", "query": { "a": 1, "b": { "$mod": [2, 0] } } }"#,
+        r#"COUNT(nReturned: 0, nCounted: 4, nSkipped: 0) < IXSCAN({ "b": { "$mod": [2, 0] } }, a_1_b_-1, { a: [[1, 1]], b: [[inf.0, nan.0]] }, nReturned: 4, keysExamined: 6)"#,
+    ),
     (
         r#"{ "find": "c", "filter": { "a": 1 }, "limit": 3 }"#,
         "LIMIT(3, nReturned: 3) < FETCH(nReturned: 3, docsExamined: 3) < IXSCAN(a_1_b_-1, { a: [[1, 1]], b: [[MaxKey, MinKey]] }, nReturned: 3, keysExamined: 3)",

@@ -25,17 +25,22 @@ pub(super) struct Ran {
     /// How many were counted.
     counted: u64,
     is_one: bool,
+    /// Whether documents are made of keys, and asked for more than bounds say.
+    asks_keys: bool,
 }
 
 /// Runs the plan, and changes nothing.
+///
+/// `stages` are what is shown of it.
 pub(super) fn run(
     read: &dyn Read,
     request: &ExplainRequest,
     collection: &Collection,
     query: &Query,
-    plan: &Plan,
+    (plan, stages): (&Plan, &Stage),
 ) -> Result<Ran> {
     let mut ran = Ran {
+        asks_keys: plan.cover.is_some() && !plan.exact,
         skip: request.skip,
         limit: request.limit,
         is_one: matches!(request.what, Explained::FindAndModify { .. }),
@@ -74,8 +79,7 @@ pub(super) fn run(
         let order = query
             .order_after(&plan)
             .filter(|_| request.what != Explained::Count);
-        let passes = order.is_none() && request.what == Explained::Find;
-        let left = match passes {
+        let left = match stages.skips_keys() {
             true => walk.pass_over(&plan, request.skip),
             false => request.skip,
         };
@@ -132,7 +136,7 @@ impl Ran {
     }
 
     /// The same of a stage under one that joins several.
-    fn tell_in(&mut self, stage: &mut Stage, joined: Option<&mut Joined>) -> u64 {
+    fn tell_in(&mut self, stage: &mut Stage, mut joined: Option<&mut Joined>) -> u64 {
         let examined = self.examined;
         let name = stage.name();
         match name {
@@ -150,6 +154,7 @@ impl Ran {
                             false => own.given + (own.entries - own.led),
                         }
                     }
+                    None if self.asks_keys => self.matched,
                     None => own.given,
                 };
                 stage.set_returned(returned);
@@ -176,7 +181,7 @@ impl Ran {
             }
             _ => {}
         }
-        if let Some(sum) = joined
+        if let Some(sum) = joined.as_deref_mut()
             && name == "FETCH"
         {
             // How many of them one branch lets through is not known apart from the others.
@@ -199,8 +204,21 @@ impl Ran {
             let sum = sum.scanned;
             stage.count("dupsTested", figure(sum.entries));
             stage.count("dupsDropped", figure(sum.entries - sum.led));
-            stage.set_returned(sum.given);
-            return sum.given;
+            if let Some(outer) = joined.as_deref_mut() {
+                outer.scanned.entries += sum.entries;
+                outer.scanned.led += sum.led;
+                outer.scanned.given += sum.given;
+            }
+            let is_last = joined.is_none() && stage.inputs().iter().all(|input| input.name() == "FETCH");
+            let given = match self.asks_keys || is_last {
+                true => self.matched,
+                false => sum.given,
+            };
+            // What branches leave out by their own conditions is not known apart.
+            if is_last || !stage.inputs().iter().any(|input| input.name() == "FETCH") {
+                stage.set_returned(given);
+            }
+            return given;
         }
         let mut given = 0;
         for input in stage.inputs_mut() {

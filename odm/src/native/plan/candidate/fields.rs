@@ -8,7 +8,7 @@ use super::super::interval::Intervals;
 use super::Conjunct;
 
 /// What the conjuncts leave of each field; marks those that are taken into account completely.
-pub(in super::super) fn field_bounds(
+pub(super) fn field_bounds(
     view: &IndexView<'_>,
     is_foreign: bool,
     conjuncts: &[Conjunct<'_>],
