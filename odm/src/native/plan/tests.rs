@@ -336,8 +336,8 @@ fn the_index_that_reads_least_is_chosen() {
         (
             r#"{"a": {"$in": [3, 1]}}"#,
             r#"{"b": 1}"#,
-            "FETCH > MERGE(i1 backward { a: [ [1, 1] ], b: [ [MinKey, MaxKey] ] } | \
-             i1 backward { a: [ [3, 3] ], b: [ [MinKey, MaxKey] ] })",
+            "FETCH > MERGE(i1 backward { a: [ [3, 3] ], b: [ [MinKey, MaxKey] ] } | \
+             i1 backward { a: [ [1, 1] ], b: [ [MinKey, MaxKey] ] })",
         ),
         (r#"{"a": 1, "u": 2}"#, "{}", "FETCH! > i3 { u: [ [2, 2] ] }"),
         (
