@@ -465,9 +465,5 @@ pub(super) const DONE: Cases = &[
         r#"{ "findAndModify": "c", "query": { "a": 1 }, "remove": true }"#,
         "DELETE(nReturned: 1, nWouldDelete: 1) < FETCH(nReturned: 1, docsExamined: 1) < IXSCAN(a_1_b_-1, { a: [[1, 1]], b: [[MaxKey, MinKey]] }, nReturned: 1, keysExamined: 1)",
     ),
-    (
-        r#"{ "distinct": "c", "key": "a" }"#,
-        "PROJECTION_COVERED({}, nReturned: 5) < DISTINCT_SCAN(a_1_b_-1, { a: [[MinKey, MaxKey]], b: [[MaxKey, MinKey]] }, nReturned: 5, keysExamined: 5)",
-    ),
     (r#"{ "find": "nothing" }"#, "EOF(nReturned: 0)"),
 ];
