@@ -277,7 +277,9 @@ async fn what_is_not_encrypted_is_refused_without_being_shown(db: &Db) {
         );
         let shown = format!("{error} {error:?}");
         assert!(shown.contains(reason), "{shown}");
-        assert!(!shown.contains("457") && !shown.contains("secret"), "{shown}");
+        // Three digits alone may be those of the database's name.
+        let secrets = ["457-55", "457555", "secret"];
+        assert!(!secrets.iter().any(|secret| shown.contains(secret)), "{shown}");
     }
     // What was encrypted is of another type than it should be.
     let number = vault
