@@ -1,6 +1,6 @@
 //! What does not compile, and what rustc says about it: one golden for each rule, by theme.
 //!
-//! `TRYBUILD=overwrite cargo test -p odm-compile-fail` writes the goldens anew.
+//! `TRYBUILD=overwrite cargo test -p odm-tests --test compile_fail` writes the goldens anew.
 
 /// Set where these cases run by themselves, beside all others: they wait for one compiler after the other.
 const BESIDE: &str = "ODM_TEST_COMPILE_FAIL_BESIDE";

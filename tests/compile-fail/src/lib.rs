@@ -1,1 +1,0 @@
-//! Nothing: the cases are `tests/compile_fail.rs`.
