@@ -10,6 +10,7 @@ use self::cases::{BOUNDS, CHOICES, COUNTS, DONE, FILTERS, LIMITS};
 
 crate::on_every_backend! {
     filters_are_shown_as_they_are_planned,
+    filters_of_several_stages_are_one,
     limits_and_projections_are_stages,
     what_bounds_answer_is_not_asked_again,
     choices_are_stages,
@@ -139,6 +140,37 @@ async fn filters_are_shown_as_they_are_planned(db: &Db) {
         let answer = run(db, doc! { "explain": find, "verbosity": "queryPlanner" }).await;
         let planner = answer.get_document("queryPlanner").unwrap();
         assert_eq!(text(planner.get("parsedQuery").unwrap()), *expected, "{filter}");
+    }
+}
+
+async fn filters_of_several_stages_are_one(db: &Db) {
+    prepare(db).await;
+    let of_view = doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$match": { "x": 1 } }] };
+    run(db, of_view).await;
+    let both = r#"{ "$and": [{ "a": { "$eq": 1 } }, { "x": { "$eq": 1 } }] }"#;
+    let pipeline = |stages: Vec<Document>| doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
+    let a = || doc! { "$match": { "a": 1 } };
+    let x = || doc! { "$match": { "x": 1 } };
+    for command in [
+        pipeline(vec![a(), x()]),
+        pipeline(vec![doc! { "$sort": { "y": 1 } }, a(), x()]),
+        pipeline(vec![doc! { "$addFields": { "q": 1 } }, a(), x()]),
+        doc! { "aggregate": "v", "pipeline": [a()], "cursor": {} },
+        doc! { "find": "v", "filter": { "a": 1 } },
+        doc! { "count": "v", "query": { "a": 1 } },
+    ] {
+        let answer = run(
+            db,
+            doc! { "explain": command.clone(), "verbosity": "queryPlanner" },
+        )
+        .await;
+        // Where stages are left behind the read it is in the first of them.
+        let read = match answer.get_array("stages") {
+            Ok(stages) => stages[0].as_document().unwrap().get_document("$cursor").unwrap(),
+            Err(_) => &answer,
+        };
+        let planner = read.get_document("queryPlanner").unwrap();
+        assert_eq!(text(planner.get("parsedQuery").unwrap()), both, "{command}");
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         namespace,
         query: parsed,
         projection: None,
-        filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
+        filter: Some(asked.filter.unwrap_or(Doc::empty()).to_bytes()),
         what: asked.what,
         skip: asked.skip,
         limit: asked.limit,
@@ -115,9 +115,11 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
         namespace: asked.namespace,
         query: asked.query,
         projection: asked.projection,
-        filter: find::document(&fields, "filter")?
-            .unwrap_or(Doc::empty())
-            .to_bytes(),
+        filter: Some(
+            find::document(&fields, "filter")?
+                .unwrap_or(Doc::empty())
+                .to_bytes(),
+        ),
         what: Explained::Find,
         skip: asked.skip,
         limit: asked.limit,

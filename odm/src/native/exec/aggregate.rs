@@ -18,7 +18,7 @@ use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipe
 use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Owned};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::metadata::{Kind, Wanted};
@@ -86,8 +86,6 @@ pub(crate) struct Prepared {
     /// `None` where the stages read no collection.
     pub(crate) find: Option<FindRequest>,
     pub(crate) first: usize,
-    /// The filter of the find, as given.
-    pub(crate) filter: Vec<u8>,
     /// The names of the stages that are left to run.
     pub(crate) left: Vec<&'static str>,
     /// The order in which the find reads.
@@ -291,7 +289,6 @@ impl AggregateRequest {
                 find: None,
                 first,
                 sort: None,
-                filter: Doc::empty().to_bytes(),
                 collation,
             });
         }
@@ -309,10 +306,6 @@ impl AggregateRequest {
         let collection = read.catalog().collection(&base.database, &base.collection);
         let head = Head::of(query, read, collection, (&pipeline, first), self.deadline)?;
         let first = head.first;
-        let filter = match stages.first().and_then(|stage| stage.get("$match")) {
-            Some(Value::Document(filter)) => filter.to_bytes(),
-            _ => Doc::empty().to_bytes(),
-        };
         // Of how documents were found, a key does not tell all.
         let needs = match pipeline.wanted().is_empty() {
             true => pipeline.needs_from(first),
@@ -348,7 +341,6 @@ impl AggregateRequest {
             find: Some(find),
             first,
             sort: head.sort,
-            filter,
             collation,
         })
     }

@@ -29,8 +29,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) query: Query,
     /// That of a find, or of the document that is changed.
     pub(crate) projection: Option<Arc<Projection>>,
-    /// The filter's bytes.
-    pub(crate) filter: Vec<u8>,
+    /// The filter's bytes; a pipeline's is put together of its stages' and has none.
+    pub(crate) filter: Option<Vec<u8>>,
     pub(crate) what: Explained,
     pub(crate) skip: u64,
     /// 0 is no limit.
@@ -141,9 +141,10 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         None => None,
     };
     let is_counted_whole = counts && query.is_everything() && collection.is_some();
-    // What a pipeline asked may be put together of several filters.
-    let root = Matcher::normal(Doc::Raw(&request.filter), &query.matcher);
-    let root = root.unwrap_or_else(|_| query.matcher.root().normal());
+    let root = match &request.filter {
+        Some(filter) => Matcher::normal(Doc::Raw(filter), &query.matcher)?,
+        None => query.matcher.root().normal(),
+    };
     let staged = |plan: &Plan| match is_counted_whole {
         true => Stage::new("RECORD_STORE_FAST_COUNT"),
         false => stages(request, &query, &asked, &root, plan),
@@ -347,7 +348,7 @@ pub(crate) fn explain_aggregate(
         return Ok(Doc::Fields(&[field("stages", stages), field("ok", Owned::Double(1.0))]).to_bytes());
     };
     let under = ExplainRequest {
-        filter: prepared.filter,
+        filter: None,
         namespace: find.namespace,
         query: find.query,
         projection: None,
@@ -381,7 +382,7 @@ pub(crate) fn explain_aggregate(
 /// The stages that a find is behind those of a view, but for its projection.
 fn behind_view(request: &ExplainRequest, query: &Query) -> Vec<Vec<u8>> {
     let number = |count: u64| Owned::Int64(i64::try_from(count).unwrap_or(i64::MAX));
-    let filter = Doc::Raw(&request.filter);
+    let filter = request.filter.as_deref().map_or(Doc::empty(), Doc::Raw);
     let filter = (!filter.is_empty()).then(|| field("$match", Owned::RawDocument(filter.to_bytes())));
     let order = query.sort.as_ref().filter(|sort| sort.natural.is_none());
     let order = order.map(|sort| field("$sort", Value::Document(sort.spec()).into()));

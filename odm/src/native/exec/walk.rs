@@ -50,7 +50,7 @@ pub(crate) struct Scanned {
     pub(crate) entries: u64,
     /// How many of the records no key had led to before.
     pub(crate) led: u64,
-    /// How many of these the conditions on keys let through.
+    /// How many of these were read, passed over, or made of their keys: all that conditions on keys let through.
     pub(crate) given: u64,
 }
 

@@ -6,9 +6,9 @@ use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::Matcher;
 use super::ast::{Node, Predicate, Text};
-use super::order::{Kind, kind};
+use super::order::Kind;
 use super::parse::{Level, Parser};
-use super::tree::{name_of, numbered};
+use super::tree::{in_order, name_of, numbered};
 
 /// In which order conditions that are asked together are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,11 +294,4 @@ fn regex(pattern: &str, options: &str) -> Fields {
 /// A whole number in the smallest type that holds it.
 fn whole(value: i64) -> Owned {
     i32::try_from(value).map_or(Owned::Int64(value), Owned::Int32)
-}
-
-/// Conditions of one field in the order in which they are asked.
-fn in_order(parts: &[Predicate]) -> impl Iterator<Item = &Predicate> {
-    let mut parts: Vec<&Predicate> = parts.iter().collect();
-    parts.sort_by_key(|part| kind(part));
-    parts.into_iter()
 }

@@ -196,7 +196,7 @@ fn write_predicate(path: &str, predicate: &Predicate, level: usize, out: &mut St
 }
 
 /// Conditions of one field in the order in which they are asked.
-fn in_order(parts: &[Predicate]) -> impl Iterator<Item = &Predicate> {
+pub(super) fn in_order(parts: &[Predicate]) -> impl Iterator<Item = &Predicate> {
     let mut parts: Vec<&Predicate> = parts.iter().collect();
     parts.sort_by_key(|part| kind(part));
     parts.into_iter()

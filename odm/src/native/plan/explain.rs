@@ -13,7 +13,7 @@ use super::super::matcher::shown::Arrangement;
 use super::candidate::{Candidate, Conjunct};
 use super::residue;
 use super::stage::{Stage, figure};
-use super::{Access, IndexView, Plan, PlanRequest, Stream, TextPlan};
+use super::{Access, Hint, IndexView, Plan, PlanRequest, Stream, TextPlan};
 
 /// The memory limit that MongoDB gives for a sort, in bytes.
 const SORT_MEMORY: i32 = 104_857_600;
@@ -237,8 +237,13 @@ impl Plan {
     /// What would be read, were there anything in the bounds, and whether that is in the order that is asked for.
     fn impossible(&self, request: &PlanRequest<'_>, root: &Node) -> (Stage, bool) {
         let conjuncts = Conjunct::of(root);
+        let hinted = match request.hint.map(Hint::parse) {
+            Some(Ok(Hint::Index(hint))) => hint.find(request.indexes).ok(),
+            _ => None,
+        };
         let found = super::useful(request, root, &conjuncts)
             .into_iter()
+            .filter(|found| hinted.is_none_or(|hinted| found.index() == hinted))
             .find(Candidate::is_impossible);
         let Some(found) = found.filter(|_| !root.is_never()) else {
             return (Stage::new("EOF"), true);

@@ -7,7 +7,7 @@ use super::scan::scan;
 use super::{Arrangement, residue};
 use crate::native::matcher::ast::{Node, Predicate};
 
-/// Of so many parts it is told which of what is asked beside the choice they all answer.
+/// Of a plan of more parts it is not looked at which conditions beside the choice all of them answer: all are shown as left.
 const MOST_PARTS: usize = 64;
 
 /// A part with the positions of the branches that it answers; without any it answers the whole filter.

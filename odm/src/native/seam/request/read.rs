@@ -289,7 +289,7 @@ pub(super) fn explain_request(
         namespace: namespace(ns)?,
         query,
         projection: shown,
-        filter: filter.as_bytes().to_vec(),
+        filter: Some(filter.as_bytes().to_vec()),
         what,
         skip,
         limit,
