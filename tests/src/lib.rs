@@ -1,6 +1,7 @@
 //! What the tests and benchmarks of `odm` stand on: backends for a test, generators, references, runners, measures.
 //!
-//! The cases themselves are in `tests/tests/suite/`, those of the patterns in `tests/tests/patterns/`.
+//! The cases themselves are in `tests/tests/suite/`, those of models, of differences found and of the patterns in the directories
+//! beside it.
 
 mod cases;
 pub mod command;

@@ -1,4 +1,4 @@
-//! The suite of the patterns: as `tests/tests/suite/`, a program of its own so that both are compiled at the same time.
+//! The suite of the patterns: as in `tests/tests/suite/`, every case runs on every backend.
 
 pub(crate) use odm_tests::on_every_backend;
 

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{Document, doc};
 use odm_tests::command::{code, insert, run};
 
-use super::differences_arranged::{all, answer, documents, fails};
+use super::arranged::{all, answer, documents, fails};
 
 crate::on_every_backend! {
     conditions_of_a_stage_are_asked_as_they_are_written,

@@ -5,7 +5,7 @@ use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, DateTime, Decimal128, Document, bson, doc};
 use odm_tests::command::insert;
 
-use super::differences_messages::said;
+use super::messages::said;
 
 crate::on_every_backend! {
     dates_and_bytes_are_printed,

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{Bson, Document, Timestamp, doc};
 use odm_tests::command::{batch, code, insert, run};
 
-use super::differences_messages::said;
+use super::messages::said;
 
 crate::on_every_backend! {
     stages_without_a_view_are_not_read,

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{Document, doc};
 use odm_tests::command::{batch, code, ids, insert, run};
 
-use super::differences_series::at;
+use super::series::at;
 
 crate::on_every_backend! {
     a_bucket_that_fails_ends_an_unordered_command,

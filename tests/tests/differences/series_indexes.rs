@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{Bson, Document, doc};
 use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
-use super::differences_series::{at, create, in_order, inserted, of};
+use super::series::{at, create, in_order, inserted, of};
 
 crate::on_every_backend! {
     indexed_measurements_are_no_arrays,

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{Bson, Document, bson, doc};
 use odm_tests::command::{batch, ids, insert, run};
 
-use crate::differences_details::refuses;
+use crate::details::refuses;
 
 crate::on_every_backend! {
     what_is_never_true_has_a_reason_of_its_own,

@@ -5,7 +5,7 @@ use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, Document, doc};
 use odm_tests::command::{insert, run};
 
-use super::differences_messages::said;
+use super::messages::said;
 
 crate::on_every_backend! {
     names_that_no_collection_has_are_told,

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::{DateTime, doc};
 use odm_tests::command::insert;
 
-use super::differences_messages::said;
+use super::messages::said;
 
 crate::on_every_backend! {
     first_groups_have_words_of_their_own,

@@ -1,0 +1,57 @@
+//! What random operations on the engine and on MongoDB side by side found to differ: each difference is kept as the smallest case
+//! of it, with MongoDB's answer, and runs on every backend.
+
+pub(crate) use odm_tests::{on_backend, on_every_backend};
+
+mod arguments;
+mod arranged;
+mod by_indexes;
+mod cases;
+mod catalog;
+mod chance;
+mod changes;
+mod collections;
+mod commands;
+mod conditions;
+mod constants;
+mod cursors;
+mod details;
+mod early;
+mod early_codes;
+mod events;
+mod explain;
+mod expressions;
+mod finds;
+mod limits;
+mod messages;
+mod messages_early;
+mod messages_names;
+mod messages_operators;
+mod metadata;
+mod numbers;
+mod orders;
+mod patterns;
+mod pipelines;
+mod planned;
+mod queries;
+mod results;
+mod schema_filters;
+mod schemas;
+mod seeds;
+mod sequences;
+mod series;
+mod series_batches;
+mod series_indexes;
+mod sessions;
+mod side_by_side;
+mod stages;
+mod stages_more;
+mod targets;
+mod texts;
+mod updates;
+mod values;
+mod values_more;
+mod views;
+mod windows;
+mod words;
+mod writes;
