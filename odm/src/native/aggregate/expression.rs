@@ -12,6 +12,7 @@ pub(crate) mod compared;
 mod comparison;
 mod convert;
 mod date;
+mod described;
 mod early;
 mod gather;
 mod hashed;
@@ -111,10 +112,11 @@ enum Base {
     Root,
     Now,
     ClusterTime,
-    /// A variable bound inside the expression: how many frames out, and which of the frame.
+    /// A variable bound inside the expression: how many frames out, which of the frame, and as what it is shown.
     Local {
         frame: usize,
         index: usize,
+        name: Box<str>,
     },
     /// A variable of the scope.
     Outer(String),
@@ -599,7 +601,7 @@ fn evaluate_path<'a>(base: &'a Base, segments: &'a [String], env: Env<'a>) -> Re
         Base::Root => Some(Value::Document(env.scope.root)),
         Base::Now => Some(Value::DateTime(env.scope.now)),
         Base::ClusterTime => Some(cluster_time(env.scope.now)),
-        Base::Local { frame, index } => {
+        Base::Local { frame, index, .. } => {
             let mut at = env.locals;
             for _ in 0..*frame {
                 at = at.and_then(|frame| frame.outer);

@@ -232,7 +232,11 @@ impl<'v> Parser<'v> {
     pub(super) fn find(&self, name: &str) -> Option<Base> {
         for (frame, names) in self.frames.iter().rev().enumerate() {
             if let Some(index) = names.iter().rposition(|other| other == name) {
-                return Some(Base::Local { frame, index });
+                return Some(Base::Local {
+                    frame,
+                    index,
+                    name: name.into(),
+                });
             }
         }
         self.outer

@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::super::super::document::Owned;
 use super::super::print;
 use super::{Base, Expression, Node};
 
@@ -22,7 +21,7 @@ impl Display for Node {
                     Base::Root => None,
                     Base::Now => Some("NOW"),
                     Base::ClusterTime => Some("CLUSTER_TIME"),
-                    Base::Local { .. } => Some("this"),
+                    Base::Local { name, .. } => Some(&**name),
                     Base::Outer(name) => Some(name.as_str()),
                     Base::Unavailable(name) => Some(*name),
                 };
@@ -62,36 +61,4 @@ fn list(items: &[Node], f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{separator}{item}")?;
     }
     f.write_str("]")
-}
-
-impl Expression {
-    /// The expression as a value, its operators with lists of arguments and its constants told apart.
-    pub(crate) fn described(&self) -> Owned {
-        self.node.described()
-    }
-}
-
-impl Node {
-    fn described(&self) -> Owned {
-        let one = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
-        let all = |nodes: &[Node]| Owned::Array(nodes.iter().map(Node::described).collect());
-        match self {
-            Node::Constant(value) => one("$const", value.clone()),
-            Node::Remove | Node::Absent | Node::Path { .. } => {
-                let quoted = self.to_string();
-                Owned::String(quoted.trim_matches('"').to_owned())
-            }
-            Node::Object(fields) => Owned::Document(
-                fields
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.described()))
-                    .collect(),
-            ),
-            Node::Array(items) => all(items),
-            Node::Call { operator, arguments } if arguments.is_empty() => {
-                one(operator.name, Owned::Document(Vec::new()))
-            }
-            Node::Call { operator, arguments } => one(operator.name, all(arguments)),
-        }
-    }
 }
