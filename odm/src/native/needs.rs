@@ -88,6 +88,20 @@ impl Needs {
         self.paths.binary_search_by(|own| own.as_str().cmp(path)).is_ok()
     }
 
+    /// The paths, without those inside of others.
+    pub(crate) fn outermost(&self) -> impl Iterator<Item = &str> {
+        self.paths().filter(|path| !self.has_around_of(path))
+    }
+
+    /// Whether what the path leads to is asked for, by itself or in what is around it.
+    pub(crate) fn reach(&self, path: &str) -> bool {
+        self.has(path) || self.has_around_of(path)
+    }
+
+    fn has_around_of(&self, path: &str) -> bool {
+        path.match_indices('.').any(|(at, _)| self.has(&path[..at]))
+    }
+
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }

@@ -1,10 +1,13 @@
 //! Sorting documents by a sort specification: each document gets a byte string whose order is the order.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::aggregate;
+use super::aggregate::expression::Scope;
+use super::aggregate::transform::Projection;
 use super::collation::Collation;
-use super::document::{Doc, Owned, Value, number};
+use super::document::{Doc, Fields, Owned, Value, number};
 use super::fault::{Fault, Result, code};
 use super::index::extract::{Extraction, Path, ambiguous};
 use super::key;
@@ -26,6 +29,8 @@ pub(crate) struct SortSpec {
     by_id: bool,
     spec: Vec<u8>,
     collation: Collation,
+    /// What is left of documents before they are ordered, if that is not all.
+    left: Option<Arc<Projection>>,
 }
 
 /// One field of a sort specification.
@@ -51,6 +56,7 @@ impl SortSpec {
             by_id: false,
             spec: spec.to_bytes(),
             collation: Collation::default(),
+            left: None,
         };
         for element in spec.elements() {
             let (path, value) = (element.name_str(), element.value());
@@ -88,6 +94,30 @@ impl SortSpec {
     pub(crate) fn collated(self, collation: &Collation) -> SortSpec {
         SortSpec {
             collation: collation.clone(),
+            ..self
+        }
+    }
+
+    /// Whether all that it goes by is at these paths, or in them.
+    pub(crate) fn is_within(&self, needs: &Needs) -> bool {
+        let mut fields = self.fields.iter();
+        fields.all(|field| field.by.is_none() && needs.reach(&field.path))
+    }
+
+    /// The same order of documents of which no more is left than this. That shows where a path leads through an array: only
+    /// its documents are left then, and keys of what else is in it are not.
+    pub(crate) fn of_left(self, needs: &Needs) -> SortSpec {
+        let mut by_value = self.fields.iter().filter(|field| field.by.is_none());
+        let is_within = |path: &str| path.contains('.') && needs.outermost().any(|own| own == path);
+        if !by_value.any(|field| is_within(&field.path)) {
+            return self;
+        }
+        let kept: Fields = needs
+            .outermost()
+            .map(|path| (path.to_owned(), Owned::Bool(true)))
+            .collect();
+        SortSpec {
+            left: Projection::parse(Doc::Fields(&kept), &[]).ok().map(Arc::new),
             ..self
         }
     }
@@ -235,6 +265,10 @@ impl SortSpec {
         if self.write_plain_key(Doc::Raw(&bytes), metadata, out) {
             return Ok(());
         }
+        let bytes = match &self.left {
+            Some(left) => Cow::Owned(left.write(&Scope::new(Doc::Raw(&bytes), 0))?),
+            None => bytes,
+        };
         let known: Vec<Option<Owned>> = self
             .fields
             .iter()

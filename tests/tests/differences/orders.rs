@@ -10,6 +10,7 @@ crate::on_every_backend! {
     the_fields_of_a_union_are_read_one_by_one,
     an_index_is_looked_for_by_its_name_first,
     a_limit_of_null_limits_nothing,
+    what_a_projection_leaves_of_arrays_is_ordered,
 }
 
 async fn statements_are_read_field_by_field(db: &Db) {
@@ -93,4 +94,64 @@ async fn a_limit_of_null_limits_nothing(db: &Db) {
     insert(db, "c", vec![doc! { "_id": 1 }, doc! { "_id": 2 }]).await;
     let delete = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": null }] };
     assert_eq!(run(db, delete).await.get("n"), Some(&bson!(2)));
+}
+
+/// Where no more of documents is asked for than what the order goes by, the server orders what that leaves: of an array the
+/// documents in it, so that there is no key of what else it has.
+async fn what_a_projection_leaves_of_arrays_is_ordered(db: &Db) {
+    let values = [
+        bson!([{ "x": 2 }, 7]),
+        bson!([{ "x": 1 }]),
+        bson!([5]),
+        bson!({ "x": 3 }),
+        bson!([[{ "x": 0 }], 3]),
+        bson!([{ "x": "text" }, null]),
+    ];
+    let documents = (0..)
+        .zip(values)
+        .map(|(id, value)| doc! { "_id": id, "b": value });
+    insert(db, "c", documents.collect()).await;
+    let (whole, left) = ([0, 2, 4, 5, 1, 3], [2, 4, 1, 0, 3, 5]);
+    let order = || doc! { "b.x": 1, "_id": 1 };
+    let by_filter = |projection: Document, limit: i32| doc! { "find": "c", "sort": order(), "projection": projection, "limit": limit };
+    let by_stages = |stages: Vec<Document>| doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
+    let sort = || doc! { "$sort": order() };
+    let only = || doc! { "$project": { "_id": 1 } };
+    let computed = || doc! { "$addFields": { "q": 1 } };
+    for (command, expected) in [
+        (by_filter(doc! { "b.x": 1 }, 0), left),
+        (by_filter(doc! { "b": { "x": 1 } }, 0), left),
+        // A limit is of what is ordered.
+        (by_filter(doc! { "b.x": 1 }, 9), whole),
+        (by_filter(doc! { "b": 1 }, 0), whole),
+        (by_filter(doc! { "_id": 1 }, 0), whole),
+        (by_filter(doc! { "b.y": 0 }, 0), whole),
+        (by_filter(doc! { "b.x": 1, "z": "$b" }, 0), whole),
+        (by_stages(vec![sort()]), whole),
+        (by_stages(vec![sort(), only()]), whole),
+        (by_stages(vec![sort(), doc! { "$project": { "b.x": 1 } }]), left),
+        (by_stages(vec![computed(), sort()]), whole),
+        (by_stages(vec![computed(), sort(), only()]), left),
+        (
+            by_stages(vec![computed(), sort(), doc! { "$project": { "b": 1 } }]),
+            whole,
+        ),
+        (
+            by_stages(vec![doc! { "$addFields": { "b.z": 1 } }, sort(), only()]),
+            whole,
+        ),
+        (by_stages(vec![doc! { "$limit": 9 }, sort(), only()]), left),
+    ] {
+        let found = run(db, command.clone()).await;
+        let found = found
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
+        let ids: Vec<i32> = found
+            .iter()
+            .map(|own| own.as_document().unwrap().get_i32("_id").unwrap())
+            .collect();
+        assert_eq!(ids, expected, "{command}");
+    }
 }

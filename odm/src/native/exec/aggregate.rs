@@ -1,5 +1,6 @@
 //! Running pipelines: what leads them goes to the planner, the rest streams over documents.
 
+mod counted;
 mod head;
 mod look;
 mod near;
@@ -86,8 +87,6 @@ pub(crate) struct Prepared {
     /// `None` where the stages read no collection.
     pub(crate) find: Option<FindRequest>,
     pub(crate) first: usize,
-    /// The names of the stages that are left to run.
-    pub(crate) left: Vec<&'static str>,
     /// The order in which the find reads.
     sort: Option<SortSpec>,
     /// How strings compare.
@@ -284,7 +283,6 @@ impl AggregateRequest {
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
-                left: pipeline.names_from(first),
                 pipeline: Arc::new(pipeline),
                 find: None,
                 first,
@@ -306,6 +304,9 @@ impl AggregateRequest {
         let collection = read.catalog().collection(&base.database, &base.collection);
         let head = Head::of(query, read, collection, (&pipeline, first), self.deadline)?;
         let first = head.first;
+        // An order at the beginning goes by documents as they are stored.
+        let is_bounded = head.skip > 0 || head.limit > 0;
+        pipeline.keep_for_orders(first, is_bounded);
         // Of how documents were found, a key does not tell all.
         let needs = match pipeline.wanted().is_empty() {
             true => pipeline.needs_from(first),
@@ -336,7 +337,6 @@ impl AggregateRequest {
             deadline: self.deadline,
         };
         Ok(Prepared {
-            left: pipeline.names_from(first),
             pipeline: Arc::new(pipeline),
             find: Some(find),
             first,
@@ -495,7 +495,7 @@ impl AggregateCursor {
 
     /// Whether there is nothing left; `false` when that is not known yet, as it never is of stages: they are asked.
     pub(crate) fn is_done(&self) -> bool {
-        let reads_alone = self.pipeline.names_from(self.first).is_empty();
+        let reads_alone = self.pipeline.is_over_at(self.first);
         let is_read = self.input.as_ref().is_some_and(FindCursor::is_done);
         reads_alone && is_read && self.results.is_empty() && self.fault.is_none()
     }

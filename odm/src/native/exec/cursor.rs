@@ -257,6 +257,14 @@ impl FindCursor {
         {
             let needs = projection.needs();
             let kept = needs.as_ref().map(Kept::of);
+            // A server orders what the projection leaves where that has all that the order goes by.
+            if let (Some(needs), Some(sort)) = (&needs, &request.query.sort)
+                && request.limit == 0
+                && sort.is_within(needs)
+                && projection.kept().is_some()
+            {
+                request.query.sort = Some(sort.clone().of_left(needs));
+            }
             request.query = request.query.needing(needs).keeping(kept);
         }
         let ns = &request.namespace;

@@ -6,10 +6,11 @@ use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::Changes;
 use super::super::super::metadata::Kind;
+use super::super::super::needs::Needs;
 use super::super::super::sort::{self, SortSpec};
 use super::super::expression::to_long;
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
-use super::{Context, Row, Rows, path, print};
+use super::{Context, Row, Rows, Shown, path, print};
 
 /// An order of documents.
 #[derive(Clone, Debug)]
@@ -71,6 +72,11 @@ impl Sort {
         }
     }
 
+    /// Says what is left of the documents before they are ordered.
+    pub(in super::super) fn keep(&mut self, needs: &Needs) {
+        self.spec = self.spec.clone().of_left(needs);
+    }
+
     /// Whether it is by one of these fields, or by something in one.
     pub(in super::super) fn is_by_any(&self, names: &[String]) -> bool {
         let first = |path: &str| path.split('.').next().map(str::to_owned);
@@ -87,6 +93,11 @@ impl Sort {
     /// The order.
     pub(crate) fn spec(&self) -> &SortSpec {
         &self.spec
+    }
+
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Shown {
+        Shown::order(Value::Document(self.spec.spec()).into()).of_first(self.limit)
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {
