@@ -41,7 +41,7 @@ const DID: [&str; 7] = [
     "nWouldDelete",
 ];
 
-fn text(value: &Bson) -> String {
+pub(super) fn text(value: &Bson) -> String {
     match value {
         Bson::Double(number) => number.to_string(),
         Bson::Document(fields) if fields.is_empty() => "{}".to_owned(),
@@ -66,7 +66,7 @@ fn bounds(value: &Bson) -> String {
     format!("{{ {fields} }}").replace('"', "'")
 }
 
-fn shown(stage: &Document, done: bool) -> String {
+pub(super) fn shown(stage: &Document, done: bool) -> String {
     let name = stage.get_str("stage").unwrap();
     let mut parts = Vec::new();
     for field in TOLD {
@@ -102,7 +102,7 @@ fn shown(stage: &Document, done: bool) -> String {
     out
 }
 
-async fn prepare(db: &Db) {
+pub(super) async fn prepare(db: &Db) {
     let documents = (0..30).map(|n| {
         doc! { "_id": n, "a": n % 5, "b": n % 3, "c": n.to_string(), "d": [n, n + 1], "e": { "f": n } }
     });
@@ -129,7 +129,7 @@ async fn check(db: &Db, cases: Cases) {
     }
 }
 
-fn read(json: &str) -> Document {
+pub(super) fn read(json: &str) -> Document {
     serde_json::from_str(json).unwrap()
 }
 

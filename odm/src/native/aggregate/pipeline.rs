@@ -5,10 +5,12 @@
 
 mod arrange;
 mod asked;
+mod counted;
 mod early;
 pub(super) mod length;
 mod looks;
 mod memory;
+mod shown;
 
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value, compare};
@@ -20,9 +22,10 @@ use super::super::sort::SortSpec;
 use super::expression::Scope;
 use super::row::Row;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
-use super::transform::{TransformStage, stage_parts};
+use super::transform::{Projection, TransformStage, stage_parts};
 
 pub(crate) use self::asked::no_order;
+pub(crate) use self::counted::Tally;
 pub(crate) use self::early::Read;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
@@ -358,6 +361,16 @@ impl Pipeline {
         }
     }
 
+    /// The `$project` at this position that keeps no more than it names.
+    pub(crate) fn inclusion_at(&self, position: usize) -> Option<&Projection> {
+        match self.stages.get(position) {
+            Some(Stage::Transform(TransformStage::Project(own))) => {
+                Some(&**own).filter(|own| own.is_inclusive())
+            }
+            _ => None,
+        }
+    }
+
     /// The `$limit` at this position.
     pub(crate) fn limit_at(&self, position: usize) -> Option<u64> {
         match self.stages.get(position) {
@@ -416,14 +429,9 @@ impl Pipeline {
         deepest.unwrap_or(0)
     }
 
-    /// The names of the stages from this position on, the writing one last.
-    pub(crate) fn names_from(&self, position: usize) -> Vec<&'static str> {
-        let writes = self.output.as_ref().map(|output| match output {
-            Output::Out { .. } => "$out",
-            Output::Merge(_) => "$merge",
-        });
-        let stages = self.stages.iter().skip(position).map(Stage::name);
-        stages.chain(writes).collect()
+    /// Whether no stage is left at this position.
+    pub(crate) fn is_over_at(&self, position: usize) -> bool {
+        position >= self.stages.len() && self.output.is_none()
     }
 
     /// How many stages there are, the writing one not counted.

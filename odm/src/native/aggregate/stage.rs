@@ -13,6 +13,7 @@ mod lookup;
 mod number;
 mod redact;
 mod sample;
+mod shown;
 mod sort;
 mod statistics;
 mod union;
@@ -22,6 +23,7 @@ mod window;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
+use super::super::matcher::shown::Arrangement;
 use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
@@ -39,6 +41,7 @@ pub(crate) use self::group::ACCUMULATORS;
 pub(crate) use self::group::{Gathered, Group, goes_with_early, is_early_operator};
 use self::lookup::Lookup;
 use self::redact::Redact;
+pub(crate) use self::shown::Shown;
 pub(super) use self::sort::Sort;
 pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
@@ -165,30 +168,54 @@ impl Stage {
         }
     }
 
-    /// The name, as a server shows it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Stage::Match(_) => "$match",
-            Stage::Transform(stage) => stage.name(),
-            Stage::Sort(_) => "$sort",
-            Stage::Skip(_) => "$skip",
-            Stage::Limit(_) => "$limit",
-            Stage::Unwind(_) => "$unwind",
-            Stage::Group(_) => "$group",
-            Stage::BucketAuto(_) => "$bucketAuto",
-            Stage::Count(_) => "$count",
-            Stage::Sample(_) => "$sample",
-            Stage::Facet(_) => "$facet",
-            Stage::Redact(_) => "$redact",
-            Stage::Lookup(_) => "$lookup",
-            Stage::GraphLookup(_) => "$graphLookup",
-            Stage::GeoNear(_) => "$geoNear",
-            Stage::UnionWith(_) => "$unionWith",
-            Stage::Densify(_) => "$densify",
-            Stage::Windows(_) => "$setWindowFields",
-            Stage::Fill(_) => "$fill",
-            Stage::Statistics(stage) => stage.name(),
-            Stage::Documents(_) => "$documents",
+    /// The stage as `explain` shows it: as those that it is on a server. `next` is the stage behind it, of which it may be a
+    /// part.
+    pub(super) fn shown(&self, next: Option<&Stage>) -> Vec<Shown> {
+        let number = |number: u64| Owned::Int64(i64::try_from(number).unwrap_or(i64::MAX));
+        let unwind = match next {
+            Some(Stage::Unwind(unwind)) if self.takes_in(next) => Some(&**unwind),
+            _ => None,
+        };
+        let (name, spec) = match self {
+            Stage::Match(stage) => {
+                let filter = stage.matcher().root().unplanned();
+                ("$match", filter.shown(Arrangement::Kinds))
+            }
+            Stage::Transform(stage) => stage.shown(),
+            Stage::Sort(stage) => return vec![stage.shown()],
+            Stage::Skip(count) => ("$skip", number(*count)),
+            Stage::Limit(count) => ("$limit", number(*count)),
+            Stage::Unwind(stage) => ("$unwind", stage.shown(false)),
+            Stage::Group(stage) => return stage.shown(next),
+            Stage::BucketAuto(stage) => ("$bucketAuto", stage.shown()),
+            Stage::Count(name) => return Shown::count(name),
+            Stage::Sample(size) => {
+                let size = ("size".to_owned(), number(*size));
+                ("$sample", Owned::Document(vec![size]))
+            }
+            Stage::Facet(stage) => ("$facet", stage.shown()),
+            Stage::Redact(stage) => ("$redact", stage.shown()),
+            Stage::Lookup(stage) => ("$lookup", stage.shown(unwind)),
+            Stage::GraphLookup(stage) => ("$graphLookup", stage.shown(unwind)),
+            Stage::GeoNear(stage) => ("$geoNear", stage.shown()),
+            Stage::UnionWith(stage) => ("$unionWith", stage.shown()),
+            Stage::Densify(stage) => return stage.shown(),
+            Stage::Windows(stage) => return stage.shown(),
+            Stage::Fill(stage) => return stage.shown(),
+            Stage::Statistics(stage) => (stage.name(), stage.shown()),
+            Stage::Documents(expression) => ("$documents", expression.described()),
+        };
+        vec![Shown::new(name, spec)]
+    }
+
+    /// Whether it is shown with the stage behind it, as one.
+    pub(super) fn takes_in(&self, next: Option<&Stage>) -> bool {
+        match (self, next) {
+            (Stage::Group(group), Some(Stage::Limit(_))) => group.is_ordered(),
+            (Stage::Lookup(_) | Stage::GraphLookup(_), Some(Stage::Unwind(unwind))) => {
+                self.joined().is_some_and(|path| unwind.is_of(path))
+            }
+            _ => false,
         }
     }
 

@@ -183,15 +183,27 @@ impl TransformStage {
     fn project(projection: Result<Projection>, name: &str) -> Result<TransformStage> {
         let projection =
             projection.map_err(|fault| fault.prefixed(&format!("Invalid {name} :: caused by :: ")))?;
-        Ok(TransformStage::Project(Box::new(projection)))
+        Ok(TransformStage::Project(Box::new(projection.written_as(name))))
     }
 
-    /// The stage that it is, whatever it was written as.
-    pub(crate) fn name(&self) -> &'static str {
+    /// The stage as `explain` shows it, whatever it was written as: its name, and what it is given.
+    pub(crate) fn shown(&self) -> (&'static str, Owned) {
         match self {
-            TransformStage::Project(projection) if projection.adds() => "$addFields",
-            TransformStage::Project(_) => "$project",
-            TransformStage::Replace { .. } => "$replaceRoot",
+            TransformStage::Project(projection) => (projection.name(), Owned::Document(projection.shown())),
+            TransformStage::Replace { document, .. } => {
+                let described = match document.as_constant() {
+                    // Its fields are constants by themselves.
+                    Some(Owned::Document(fields)) => {
+                        let constant =
+                            |value: &Owned| Owned::Document(vec![("$const".to_owned(), value.clone())]);
+                        let fields = fields.iter().map(|(name, value)| (name.clone(), constant(value)));
+                        Owned::Document(fields.collect())
+                    }
+                    _ => document.described(),
+                };
+                let new = ("newRoot".to_owned(), described);
+                ("$replaceRoot", Owned::Document(vec![new]))
+            }
         }
     }
 

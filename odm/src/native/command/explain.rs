@@ -94,6 +94,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         skip: asked.skip,
         limit: asked.limit,
         extras: Extras::default(),
+        piped: None,
         execute,
         deadline: call.deadline()?,
     };
@@ -124,6 +125,7 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
         skip: asked.skip,
         limit: asked.limit,
         extras: asked.extras,
+        piped: None,
         execute,
         deadline: call.deadline()?,
     };

@@ -1,10 +1,13 @@
 //! What a query would do, or did: the plan and what it examined.
 
+mod pipeline;
 mod ran;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use self::pipeline::Piped;
+pub(crate) use self::pipeline::explain_aggregate;
 use self::ran::{Ran, run};
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
@@ -37,6 +40,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) limit: u64,
     /// What each document becomes.
     pub(crate) extras: Extras,
+    /// Whether it is what a pipeline begins with.
+    pub(crate) piped: Option<Piped>,
     /// Whether to run the query and count.
     pub(crate) execute: bool,
     pub(crate) deadline: Deadline,
@@ -150,7 +155,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         false => stages(request, &query, &asked, &root, plan),
     };
     let winning = match &choice {
-        None if counts => Stage::new("COUNT").over(Stage::new("EOF")),
+        None if counts && request.piped.is_none() => Stage::new("COUNT").over(Stage::new("EOF")),
         None => Stage::new("EOF"),
         Some(choice) => staged(&choice.plan),
     };
@@ -167,6 +172,9 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     };
     if is_parsed {
         planner.push(field("parsedQuery", root.shown(Arrangement::Kinds)));
+    }
+    if request.piped.as_ref().is_some_and(|piped| piped.is_all) {
+        planner.push(field("optimizedPipeline", Owned::Bool(true)));
     }
     if let Some(collation) = query.collation_in(&resolved.collation).spec() {
         planner.push(field("collation", Owned::RawDocument(collation.to_bytes())));
@@ -193,7 +201,8 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         let mut executed = winning;
         ran.tell(&mut executed);
         let returned = match request.what {
-            Explained::Count | Explained::Update | Explained::Delete => 0,
+            Explained::Count if request.piped.is_none() => 0,
+            Explained::Update | Explained::Delete => 0,
             _ => executed.returned(),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
@@ -226,7 +235,12 @@ fn stages(
     plan: &Plan,
 ) -> Stage {
     if request.what == Explained::Count {
-        return plan.count_stages(asked, root);
+        let counting = plan.count_stages(asked, root);
+        // A stage of the pipeline counts.
+        return match request.piped {
+            Some(_) => counting.into_input(),
+            None => counting,
+        };
     }
     let shaping = shaping(request, query, asked, root, plan);
     let writes = request.what.writes();
@@ -314,16 +328,7 @@ fn shaping(
         }
         _ if shows_id => Some(named("PROJECTION_DEFAULT", Owned::Document(vec![record_id()]))),
         // What a pipeline asks for.
-        (None, _) if plan.cover.is_some() => {
-            let needed = query.needs().into_iter().flat_map(Needs::paths);
-            let mut by: Vec<(String, Owned)> = needed
-                .filter(|path| *path != "_id")
-                .map(|path| field(path, Owned::Int32(1)))
-                .collect();
-            let has_id = query.needs().is_some_and(|needs| needs.has("_id"));
-            by.push(field("_id", Owned::Int32(i32::from(has_id))));
-            Some(named("PROJECTION_COVERED", Owned::Document(by)))
-        }
+        (None, _) => request.piped.as_ref()?.shaped.clone(),
         _ => None,
     }
 }
@@ -331,52 +336,6 @@ fn shaping(
 fn record_id() -> (String, Owned) {
     let meta = Owned::Document(vec![field("$meta", Owned::String("recordId".to_owned()))]);
     field(RECORD_ID, meta)
-}
-
-/// Explains the find under a pipeline; its stages are named where it is not all of the find's.
-pub(crate) fn explain_aggregate(
-    read: &dyn Read,
-    request: &AggregateRequest,
-    execute: bool,
-) -> Result<Vec<u8>> {
-    let prepared = request.by_default(read)?.prepare(read)?;
-    let Some(find) = prepared.find else {
-        let stages = Owned::Array(vec![Owned::Document(vec![field(
-            "$documents",
-            Owned::Document(Vec::new()),
-        )])]);
-        return Ok(Doc::Fields(&[field("stages", stages), field("ok", Owned::Double(1.0))]).to_bytes());
-    };
-    let under = ExplainRequest {
-        filter: None,
-        namespace: find.namespace,
-        query: find.query,
-        projection: None,
-        what: Explained::Find,
-        skip: find.skip,
-        limit: find.limit,
-        extras: find.extras,
-        execute,
-        deadline: find.deadline,
-    };
-    let explained = explain(read, &under)?;
-    let rest = prepared.left;
-    if rest.is_empty() {
-        return Ok(explained);
-    }
-    let mut shown = fields_of(Doc::Raw(&explained));
-    shown.retain(|(name, _)| !matches!(name.as_str(), "explainVersion" | "ok"));
-    let mut stages = vec![Owned::Document(vec![field("$cursor", Owned::Document(shown))])];
-    stages.extend(
-        rest.into_iter()
-            .map(|name| Owned::Document(vec![field(name, Owned::Document(Vec::new()))])),
-    );
-    let answer = vec![
-        field("explainVersion", Owned::String("1".to_owned())),
-        field("stages", Owned::Array(stages)),
-        field("ok", Owned::Double(1.0)),
-    ];
-    Ok(Doc::Fields(&answer).to_bytes())
 }
 
 /// The stages that a find is behind those of a view, but for its projection.

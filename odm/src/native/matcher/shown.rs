@@ -71,6 +71,11 @@ impl Node {
         self.clone().simplified().listed().sorted()
     }
 
+    /// The same conditions as they are asked where no planner has them: in the order in which they stand.
+    pub(crate) fn unplanned(&self) -> Node {
+        self.clone().simplified().listed()
+    }
+
     /// The conditions as a filter document.
     pub(crate) fn shown(&self, by: Arrangement<'_>) -> Owned {
         match self {

@@ -58,6 +58,14 @@ impl Stage {
         self
     }
 
+    /// The first of the stages that it takes from, or itself where it takes from none.
+    pub(crate) fn into_input(mut self) -> Stage {
+        match self.inputs.is_empty() {
+            true => self,
+            false => self.inputs.swap_remove(0),
+        }
+    }
+
     pub(crate) fn inputs(&self) -> &[Stage] {
         &self.inputs
     }

@@ -14,6 +14,25 @@ impl Pipeline {
             place(&mut stages, stage);
         }
         self.stages = stages;
+        self.join_bounds();
+    }
+
+    /// Makes one of bounds of the same kind that stand side by side.
+    fn join_bounds(&mut self) {
+        self.stages.dedup_by(|next, stage| match (stage, next) {
+            (Stage::Skip(count), Stage::Skip(more)) => match count.checked_add(*more) {
+                Some(sum) => {
+                    *count = sum;
+                    true
+                }
+                None => false,
+            },
+            (Stage::Limit(count), Stage::Limit(other)) => {
+                *count = (*count).min(*other);
+                true
+            }
+            _ => false,
+        });
     }
 
     /// Lets the read of a collection, and an order at the beginning, pass over documents and stop, instead of what comes

@@ -13,7 +13,7 @@ use super::super::super::sort::SortSpec;
 use super::super::expression::{Unit, difference, sum};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::declared::{Declared, Part, Type};
-use super::{Context, Row, Rows, path, write};
+use super::{Context, Row, Rows, Shown, path, write};
 
 /// How many documents a stage makes at most.
 const MOST: usize = 500_000;
@@ -38,6 +38,8 @@ pub(crate) struct Densify {
     bounds: Bounds,
     /// By the fields of the partition, unless the bounds are those of all documents, and by the field.
     order: SortSpec,
+    /// The range as given.
+    range: Owned,
 }
 
 #[derive(Clone, Debug)]
@@ -148,7 +150,25 @@ impl Densify {
             unit,
             bounds,
             order: SortSpec::parse(Doc::Fields(&order))?,
+            range: Owned::from(Value::Document(range.spec)),
         })
+    }
+
+    /// As `explain` shows it: the order that it needs, and what it does in it.
+    pub(super) fn shown(&self) -> Vec<Shown> {
+        let path = |path: &Vec<String>| Owned::String(path.join("."));
+        let spec = vec![
+            ("field".to_owned(), path(&self.field)),
+            (
+                "partitionByFields".to_owned(),
+                Owned::Array(self.partition.iter().map(path).collect()),
+            ),
+            ("range".to_owned(), self.range.clone()),
+        ];
+        vec![
+            Shown::order_for(&self.order),
+            Shown::new("$_internalDensify", Owned::Document(spec)),
+        ]
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {

@@ -64,6 +64,12 @@ impl Facet {
         Ok(Facet { facets })
     }
 
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        let facets = self.facets.iter();
+        Owned::Document(facets.map(|(name, own)| (name.clone(), own.shown())).collect())
+    }
+
     /// Adds the paths at which it looks at documents; `false` where these are not all.
     pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
         self.facets

@@ -9,7 +9,7 @@ use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::{Declared, Type};
 use super::window::Windows;
-use super::{Context, Rows, row_scope};
+use super::{Context, Rows, Shown, row_scope};
 
 /// What `$fill` is made of.
 #[derive(Clone, Debug)]
@@ -125,6 +125,16 @@ impl Fill {
                 },
             )),
         }
+    }
+
+    /// As `explain` shows it: as the stages that it is made of.
+    pub(super) fn shown(&self) -> Vec<Shown> {
+        let windows = self.windows.iter().flat_map(Windows::shown);
+        let values = self.values.iter().map(|values| {
+            let (name, spec) = values.shown();
+            Shown::new(name, spec)
+        });
+        windows.chain(values).collect()
     }
 
     /// Whether a server sorts by fields of the documents that it is given.

@@ -26,6 +26,8 @@ pub(crate) struct GeoNear {
     max: Option<f64>,
     multiplier: f64,
     query: Vec<u8>,
+    /// The stage as given.
+    given: Owned,
     /// Whether all documents come, and the stage itself finds out which are near, and brings them in order.
     measures_all: bool,
 }
@@ -109,8 +111,14 @@ impl GeoNear {
             max,
             multiplier,
             query,
+            given: Owned::from(*value),
             measures_all: false,
         })
+    }
+
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        self.given.clone()
     }
 
     /// The field that is looked at, if it is said.

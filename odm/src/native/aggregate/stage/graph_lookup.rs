@@ -13,7 +13,7 @@ use super::super::super::needs::Needs;
 use super::super::expression::Expression;
 use super::super::pipeline::Asked;
 use super::lookup::is_undefined;
-use super::{Context, Row, Rows, collection_name, path, print, row_scope, write};
+use super::{Context, Row, Rows, Unwind, collection_name, path, print, row_scope, write};
 
 /// Follows references from document to document.
 #[derive(Clone, Debug)]
@@ -33,6 +33,32 @@ impl GraphLookup {
     /// The path that it sets.
     pub(super) fn joined_path(&self) -> &[String] {
         &self.into
+    }
+
+    /// As `explain` shows it, with the stage behind it that takes its result apart.
+    pub(super) fn shown(&self, unwind: Option<&Unwind>) -> Owned {
+        let text = |name: &str, text: &str| (name.to_owned(), Owned::String(text.to_owned()));
+        let mut spec = vec![
+            text("from", &self.from),
+            text("as", &self.into.join(".")),
+            text("connectToField", &self.connect_to),
+            text("connectFromField", &self.connect_from.join(".")),
+            ("startWith".to_owned(), self.start.described()),
+        ];
+        if let Some(field) = &self.depth_field {
+            spec.push(text("depthField", &field.join(".")));
+        }
+        if let Some(depth) = self.max_depth {
+            spec.push(("maxDepth".to_owned(), Owned::Int64(depth)));
+        }
+        if let Some(filter) = &self.restrict {
+            let filter = Owned::RawDocument(filter.clone());
+            spec.push(("restrictSearchWithMatch".to_owned(), filter));
+        }
+        if let Some(unwind) = unwind {
+            spec.push(("unwinding".to_owned(), unwind.shown(true)));
+        }
+        Owned::Document(spec)
     }
 
     /// Adds the paths at which it looks at documents; `false` where these are not all.

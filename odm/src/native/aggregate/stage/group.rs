@@ -7,14 +7,14 @@ mod plain;
 use std::collections::HashMap;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::{Changes, Matcher};
 use super::super::super::metadata::Metadata;
 use super::super::super::needs::Needs;
 use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
-use super::{Context, Row, Rows, path, scope, write};
+use super::{Context, Row, Rows, Shown, Stage, path, scope, write};
 
 #[cfg(test)]
 pub(crate) use self::accumulator::ACCUMULATORS;
@@ -97,6 +97,39 @@ impl Group {
             is_early: false,
             plain: None,
         }
+    }
+
+    /// As `explain` shows it: a server orders groups by a stage of its own, if the next one does not order them again, nor take
+    /// the first of them.
+    pub(super) fn shown(&self, next: Option<&Stage>) -> Vec<Shown> {
+        let mut spec = vec![("_id".to_owned(), self.by.shown())];
+        spec.extend(self.shown_accumulators());
+        let mut shown = vec![Shown::new("$group", Owned::Document(spec))];
+        let by = match (self.order, self.accumulators.first()) {
+            (Order::Id, _) => Some(("_id", 1)),
+            (Order::CountDescending, Some((name, _))) => Some((name.as_str(), -1)),
+            _ => None,
+        };
+        shown.extend(
+            by.filter(|_| !matches!(next, Some(Stage::Sort(_))))
+                .map(|(name, direction)| {
+                    let key = vec![(name.to_owned(), Owned::Int32(direction))];
+                    let limit = match next {
+                        Some(Stage::Limit(count)) => Some(*count),
+                        _ => None,
+                    };
+                    Shown::order(Owned::Document(key)).of_first(limit)
+                }),
+        );
+        shown
+    }
+
+    /// The accumulators of it.
+    pub(super) fn shown_accumulators(&self) -> Fields {
+        let accumulators = self.accumulators.iter();
+        accumulators
+            .map(|(name, accumulator)| (name.clone(), accumulator.shown()))
+            .collect()
     }
 
     /// Whether it asks anything of a document.
@@ -385,6 +418,39 @@ impl Group {
 }
 
 impl By {
+    /// The expression that it is.
+    fn shown(&self) -> Owned {
+        let one = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
+        let (value, boundaries, default) = match self {
+            By::Value(value) => return value.described(),
+            By::Field(name, value) => return one(name, value.described()),
+            By::Boundaries {
+                value,
+                boundaries,
+                default,
+            } => (value, boundaries, default),
+        };
+        let constant = |value: &Owned| one("$const", value.clone());
+        let bound = |operator, bound| one(operator, Owned::Array(vec![value.described(), constant(bound)]));
+        let branches = boundaries
+            .iter()
+            .zip(boundaries.iter().skip(1))
+            .map(|(low, high)| {
+                let within = Owned::Array(vec![bound("$gte", low), bound("$lt", high)]);
+                Owned::Document(vec![
+                    ("case".to_owned(), one("$and", within)),
+                    ("then".to_owned(), constant(low)),
+                ])
+            });
+        let mut switch = vec![("branches".to_owned(), Owned::Array(branches.collect()))];
+        switch.extend(
+            default
+                .iter()
+                .map(|value| ("default".to_owned(), constant(value))),
+        );
+        one("$switch", Owned::Document(switch))
+    }
+
     fn value_mut(&mut self) -> &mut Expression {
         match self {
             By::Value(value) | By::Field(_, value) | By::Boundaries { value, .. } => value,

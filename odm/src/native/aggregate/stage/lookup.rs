@@ -15,7 +15,7 @@ use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
-    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, collection_name, parse_nested, path, print,
+    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, parse_nested, path, print,
     row_scope, scope, write,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct Lookup {
     join: Option<Join>,
     variables: Vec<(String, Expression)>,
     pipeline: Option<Pipeline>,
+    /// The pipeline as given.
+    given: Option<Owned>,
     /// What is wrong with constants of the pipeline.
     fault: Option<Fault>,
     /// Whether chance has a part in what the pipeline gives.
@@ -199,11 +201,36 @@ impl Lookup {
             join,
             variables: values,
             pipeline,
+            given: stages.map(Owned::from),
             into,
             fault: None,
             draws,
             is_early: false,
         })
+    }
+
+    /// As `explain` shows it, with the stage behind it that takes its result apart.
+    pub(super) fn shown(&self, unwind: Option<&Unwind>) -> Owned {
+        let text = |text: &str| Owned::String(text.to_owned());
+        let mut spec = Fields::new();
+        if let Some(from) = &self.from {
+            spec.push(("from".to_owned(), text(from)));
+        }
+        spec.push(("as".to_owned(), text(&self.into.join("."))));
+        if let Some(join) = &self.join {
+            spec.push(("localField".to_owned(), text(&join.local.join("."))));
+            spec.push(("foreignField".to_owned(), text(&join.foreign)));
+        }
+        if let Some(given) = &self.given {
+            let variables = self.variables.iter();
+            let described = variables.map(|(name, value)| (name.clone(), value.described()));
+            spec.push(("let".to_owned(), Owned::Document(described.collect())));
+            spec.push(("pipeline".to_owned(), given.clone()));
+        }
+        if let Some(unwind) = unwind {
+            spec.push(("unwinding".to_owned(), unwind.shown(true)));
+        }
+        Owned::Document(spec)
     }
 
     pub(super) fn pipeline(&self) -> Option<&Pipeline> {

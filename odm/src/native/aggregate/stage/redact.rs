@@ -36,6 +36,11 @@ impl Redact {
         })
     }
 
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        self.expression.described()
+    }
+
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.expression.fold(known)
     }

@@ -1,7 +1,7 @@
 //! `$collStats`, `$indexStats`, `$planCacheStats`: stages that describe a collection in place of reading it.
 
 use super::super::super::document::number::as_f64;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::declared::{Declared, Type};
 use super::print;
@@ -55,6 +55,35 @@ impl Statistics {
             },
             _ => return Ok(None),
         }))
+    }
+
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        let none = || Owned::Document(Vec::new());
+        let Statistics::Collection {
+            storage,
+            count,
+            executions,
+        } = self
+        else {
+            return none();
+        };
+        let scale = storage.map(|scale| match scale {
+            1 => none(),
+            scale => {
+                let scale = i64::try_from(scale).unwrap_or(i64::MAX);
+                Owned::Document(vec![("scale".to_owned(), Owned::Int64(scale))])
+            }
+        });
+        let options = [
+            ("storageStats", scale),
+            ("count", count.then(none)),
+            ("queryExecStats", executions.then(none)),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, option)| Some((name.to_owned(), option?)));
+        Owned::Document(given.collect())
     }
 
     /// The stage's name.

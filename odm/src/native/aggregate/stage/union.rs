@@ -1,7 +1,7 @@
 //! `$unionWith`.
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::pipeline::{Asked, Read};
 use super::{Context, Match, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
@@ -97,6 +97,16 @@ impl UnionWith {
         if let Some(collection) = &self.collection {
             self.pipeline.mark_early(collection, read);
         }
+    }
+
+    /// As `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        let collection = self.collection.iter();
+        let mut spec: Fields = collection
+            .map(|name| ("coll".to_owned(), Owned::String(name.clone())))
+            .collect();
+        spec.push(("pipeline".to_owned(), self.pipeline.shown()));
+        Owned::Document(spec)
     }
 
     pub(super) fn pipeline(&self) -> &Pipeline {

@@ -113,6 +113,25 @@ impl Unwind {
         })
     }
 
+    /// As `explain` shows it: without the path where it is part of the join that makes the array.
+    pub(super) fn shown(&self, is_joined: bool) -> Owned {
+        let mut spec = Fields::new();
+        if !is_joined {
+            let path = format!("${}", self.path.join("."));
+            spec.push(("path".to_owned(), Owned::String(path)));
+        }
+        if is_joined || self.preserve {
+            spec.push((
+                "preserveNullAndEmptyArrays".to_owned(),
+                Owned::Bool(self.preserve),
+            ));
+        }
+        if let Some(index) = &self.index {
+            spec.push(("includeArrayIndex".to_owned(), Owned::String(index.join("."))));
+        }
+        Owned::Document(spec)
+    }
+
     /// Whether this is the array that it takes apart.
     pub(in super::super) fn is_of(&self, path: &[String]) -> bool {
         self.path == path

@@ -11,7 +11,8 @@ mod total;
 #[cfg(test)]
 pub(crate) use self::function::WINDOW_FUNCTIONS;
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::document::owned::fields_of;
+use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::needs::Needs;
 use super::super::super::sort::SortSpec;
@@ -20,7 +21,7 @@ use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
 use super::declared::{Declared, Type};
 use super::sort::Sort;
-use super::{Context, Row, Rows, path, row_scope, scope};
+use super::{Context, Row, Rows, Shown, path, row_scope, scope};
 
 use self::function::Function;
 
@@ -32,6 +33,8 @@ pub(crate) struct Windows {
     functions: Vec<Function>,
     /// Puts the result of each function, a variable, at its place.
     output: Option<Projection>,
+    /// The functions as given.
+    given: Owned,
 }
 
 /// The order within a partition.
@@ -130,6 +133,7 @@ impl Windows {
             functions.push(function);
         }
         let names: Vec<String> = (0..functions.len()).map(variable).collect();
+        let given = Owned::from(Value::Document(output));
         let output = match places.is_empty() {
             true => None,
             false => Some(Projection::parse_added(Doc::Fields(&places), &names)?),
@@ -139,7 +143,31 @@ impl Windows {
             order,
             functions,
             output,
+            given,
         })
+    }
+
+    /// As `explain` shows it: the order that it needs, and the functions.
+    pub(super) fn shown(&self) -> Vec<Shown> {
+        let partition = self.partition.as_ref();
+        let order = self.order.as_ref().map(|order| order.spec.spec());
+        let mut shown = Vec::new();
+        if self.sorts() {
+            let path = partition.and_then(Expression::as_path);
+            let mut by: Fields = path.into_iter().map(|path| (path, Owned::Int32(1))).collect();
+            by.extend(order.into_iter().flat_map(fields_of));
+            shown.push(Shown::order(Owned::Document(by)).before());
+        }
+        let mut spec = Fields::new();
+        if let Some(partition) = partition {
+            spec.push(("partitionBy".to_owned(), partition.described()));
+        }
+        if let Some(order) = order {
+            spec.push(("sortBy".to_owned(), Value::Document(order).into()));
+        }
+        spec.push(("output".to_owned(), self.given.clone()));
+        shown.push(Shown::new("$_internalSetWindowFields", Owned::Document(spec)));
+        shown
     }
 
     /// Adds the paths at which it looks at documents; `false` where these are not all.

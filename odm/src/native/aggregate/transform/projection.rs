@@ -17,6 +17,8 @@ pub(crate) struct Projection {
     root: Branch,
     /// Whether a server runs it by other means than the later stages.
     is_early: bool,
+    /// Whether it is written as `$set`, which it is shown as then.
+    is_set: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,24 @@ impl Projection {
             mode,
             root,
             is_early: false,
+            is_set: false,
+        }
+    }
+
+    /// The same, written under this name.
+    pub(crate) fn written_as(self, name: &str) -> Projection {
+        Projection {
+            is_set: name == "$set",
+            ..self
+        }
+    }
+
+    /// The name that it is shown under.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.mode {
+            Mode::Add if self.is_set => "$set",
+            Mode::Add => "$addFields",
+            Mode::Include | Mode::Exclude => "$project",
         }
     }
 
@@ -57,14 +77,21 @@ impl Projection {
         self.mode == Mode::Include
     }
 
-    /// Whether all stays, and named fields are set.
-    pub(crate) fn adds(&self) -> bool {
-        self.mode == Mode::Add
-    }
-
     /// Whether only what it names stays, and nothing is computed.
     pub(crate) fn only_keeps(&self) -> bool {
         self.is_inclusive() && !self.root.has_computed()
+    }
+
+    /// Whether only what it names stays, and that are fields of the document itself, as they are.
+    pub(crate) fn is_flat(&self) -> bool {
+        let is_named = |(_, entry): &(String, Entry)| matches!(entry, Entry::Named);
+        self.is_inclusive() && self.root.entries.iter().all(is_named)
+    }
+
+    /// Whether it names fields inside of fields.
+    pub(crate) fn has_parts(&self) -> bool {
+        let is_inner = |(_, entry): &(String, Entry)| matches!(entry, Entry::Inner(_));
+        self.root.entries.iter().any(is_inner)
     }
 
     /// Whether all operators in what it computes pass.
@@ -132,12 +159,32 @@ impl Projection {
         }
     }
 
+    /// The fields that it names, as `explain` shows them: `_id` first where only what is named stays, last where it is said of
+    /// it what is said of nothing else.
+    pub(crate) fn shown(&self) -> Fields {
+        let mut fields = self.root.shown(self.mode);
+        match (self.mode, self.root.get(b"_id")) {
+            (Mode::Include | Mode::Exclude, Some(Entry::Named)) => {
+                let at = fields.iter().position(|(name, _)| name == "_id");
+                fields[..=at.unwrap_or(0)].rotate_right(1);
+            }
+            (Mode::Include, None) => fields.push(field("_id", Owned::Bool(false))),
+            (Mode::Exclude, None) => fields.push(field("_id", Owned::Bool(true))),
+            _ => {}
+        }
+        fields
+    }
+
     /// The fields of the projected root document.
     pub(crate) fn apply(&self, scope: &Scope<'_>) -> Result<Fields> {
         let mut fields = self.root.keep(scope.root, self.mode);
         self.root.compute(&mut fields, scope)?;
         Ok(fields)
     }
+}
+
+fn field(name: &str, value: Owned) -> (String, Owned) {
+    (name.to_owned(), value)
 }
 
 impl Branch {
@@ -162,6 +209,23 @@ impl Branch {
                 Entry::Named | Entry::Computed(_) => paths.push(path),
             }
         }
+    }
+
+    /// What is kept or dropped, and then what is computed, or named inside of it.
+    fn shown(&self, mode: Mode) -> Fields {
+        let named = Owned::Bool(mode != Mode::Exclude);
+        let is_named = |entry: &Entry| matches!(entry, Entry::Named);
+        let own = self.entries.iter().filter(|(_, entry)| is_named(entry));
+        let other = self.entries.iter().filter(|(_, entry)| !is_named(entry));
+        let shown = own.chain(other).map(|(name, entry)| {
+            let value = match entry {
+                Entry::Named => named.clone(),
+                Entry::Computed(expression) => expression.described(),
+                Entry::Inner(inner) => Owned::Document(inner.shown(mode)),
+            };
+            field(name, value)
+        });
+        shown.collect()
     }
 
     fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {

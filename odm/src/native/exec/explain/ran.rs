@@ -50,6 +50,9 @@ pub(super) fn run(
         0 => u64::MAX,
         limit => limit.saturating_add(request.skip),
     };
+    // What takes its documents may have enough of them before.
+    let taken = request.piped.as_ref().and_then(|piped| piped.taken);
+    let most = most.min(taken.map_or(u64::MAX, |taken| taken.saturating_add(request.skip)));
     let plan = plan.clone().asking(&query.matcher);
     if request.what == Explained::Count && query.is_everything() {
         ran.counted = count::on_collection(

@@ -294,6 +294,7 @@ pub(super) fn explain_request(
         skip,
         limit,
         extras: Extras::default(),
+        piped: None,
         execute,
         deadline: Deadline::after(max_time),
     })

@@ -19,6 +19,8 @@ pub(crate) struct BucketAuto {
     buckets: usize,
     group: Group,
     granularity: Option<Granularity>,
+    /// The name of that series.
+    series: Option<String>,
 }
 
 impl BucketAuto {
@@ -32,7 +34,8 @@ impl BucketAuto {
                 ),
             ));
         };
-        let (mut by, mut buckets, mut accumulators, mut granularity) = (None, None, None, None);
+        let (mut by, mut buckets, mut accumulators) = (None, None, None);
+        let (mut granularity, mut series) = (None, None);
         for element in spec.elements() {
             let value = element.value();
             match element.name_str() {
@@ -46,7 +49,9 @@ impl BucketAuto {
                     accumulators = Some(output);
                 }
                 "granularity" => match value {
-                    Value::String(name) => granularity = Some(Granularity::parse(name)?),
+                    Value::String(name) => {
+                        (granularity, series) = (Some(Granularity::parse(name)?), Some(name.to_owned()))
+                    }
                     other => {
                         return Err(Fault::new(
                             40261,
@@ -75,6 +80,7 @@ impl BucketAuto {
             value,
             buckets,
             granularity,
+            series,
             group: Group::new(
                 By::Value(Expression::constant(Owned::Null)),
                 accumulators
@@ -83,6 +89,23 @@ impl BucketAuto {
                 Order::Seen,
             ),
         })
+    }
+
+    /// As `explain` shows it.
+    pub(in super::super) fn shown(&self) -> Owned {
+        let count = i32::try_from(self.buckets).unwrap_or(i32::MAX);
+        let mut spec = vec![
+            ("groupBy".to_owned(), self.value.described()),
+            ("buckets".to_owned(), Owned::Int32(count)),
+        ];
+        if let Some(name) = &self.series {
+            spec.push(("granularity".to_owned(), Owned::String(name.clone())));
+        }
+        spec.push((
+            "output".to_owned(),
+            Owned::Document(self.group.shown_accumulators()),
+        ));
+        Owned::Document(spec)
     }
 
     /// Adds the paths at which it looks at documents; `false` where these are not all.

@@ -90,6 +90,50 @@ impl Accumulator {
         }
     }
 
+    /// The accumulator as `explain` shows it.
+    pub(super) fn shown(&self) -> Owned {
+        let one = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
+        let field = |name: &str, value: Owned| (name.to_owned(), value);
+        let counted = |count: &Expression| field("n", count.described());
+        let name = match &self.operator {
+            Operator::Count => return one("$sum", one("$const", Owned::Int32(1))),
+            Operator::Sum => "$sum",
+            Operator::Average => "$avg",
+            Operator::Min => "$min",
+            Operator::Max => "$max",
+            Operator::First => "$first",
+            Operator::Last => "$last",
+            Operator::Push => "$push",
+            Operator::AddToSet => "$addToSet",
+            Operator::DeviationPopulation => "$stdDevPop",
+            Operator::DeviationSample => "$stdDevSamp",
+            Operator::MergeObjects => "$mergeObjects",
+            Operator::Several(which, count) => {
+                let name = match which {
+                    Which::First => "$firstN",
+                    Which::Last => "$lastN",
+                    Which::Min => "$minN",
+                    Which::Max | Which::LastMax => "$maxN",
+                };
+                let spec = vec![counted(count), field("input", self.input.described())];
+                return one(name, Owned::Document(spec));
+            }
+            Operator::Ranked { order, which, count } => {
+                let name = match (which, count) {
+                    (Which::Min, None) => "$top",
+                    (Which::Min, Some(_)) => "$topN",
+                    (_, None) => "$bottom",
+                    (_, Some(_)) => "$bottomN",
+                };
+                let mut spec: Vec<_> = count.iter().map(counted).collect();
+                spec.push(field("output", self.input.described()));
+                spec.push(field("sortBy", Value::Document(order.spec()).into()));
+                return one(name, Owned::Document(spec));
+            }
+        };
+        one(name, self.input.described())
+    }
+
     /// Whether nothing but the first document of a group is of use to it.
     pub(in super::super) fn is_first(&self) -> bool {
         matches!(self.operator, Operator::First)

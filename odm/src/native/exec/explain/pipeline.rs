@@ -1,0 +1,216 @@
+//! What a pipeline would do, or did: the read of a collection that it begins with, and its stages.
+
+use super::super::super::aggregate::pipeline::{Pipeline, Tally};
+use super::super::super::document::owned::fields_of;
+use super::super::super::document::{Doc, Fields, Owned};
+use super::super::super::fault::Result;
+use super::super::super::needs::Needs;
+use super::super::super::plan::Shaping;
+use super::super::super::storage::Read;
+use super::super::aggregate::{AggregateRequest, Prepared};
+use super::super::cursor::FindRequest;
+use super::{ExplainRequest, Explained, explain, field};
+
+/// What is told of a read that a pipeline begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Piped {
+    /// Whether the pipeline is no more than the read.
+    pub(super) is_all: bool,
+    /// How many documents are taken of it, where that is less than it would give.
+    pub(super) taken: Option<u64>,
+    /// What is made of its documents.
+    pub(super) shaped: Option<Shaping>,
+}
+
+/// The explanation, in the shape of the server's: that of the read where the pipeline is no more than that.
+pub(crate) fn explain_aggregate(
+    read: &dyn Read,
+    request: &AggregateRequest,
+    execute: bool,
+) -> Result<Vec<u8>> {
+    let request = &*request.by_default(read)?;
+    let prepared = request.prepare(read)?;
+    let tallies = match execute {
+        true => request.count_stages(read, &prepared)?,
+        false => Vec::new(),
+    };
+    let mut stages = Vec::new();
+    // The stage that makes the first documents, if there is no read.
+    let mut first = 0;
+    if let Some(find) = &prepared.find {
+        let mut under = Under::of(find, &prepared);
+        first = under.first;
+        let tally = tallies.get(first - prepared.first);
+        let is_all = prepared.pipeline.is_over_at(first);
+        let shaped = under.shaped.take();
+        let under = ExplainRequest {
+            filter: None,
+            namespace: under.find.namespace,
+            query: under.find.query,
+            projection: None,
+            what: under.what,
+            skip: under.find.skip,
+            limit: under.find.limit,
+            extras: under.find.extras,
+            piped: Some(Piped {
+                is_all,
+                taken: tally.filter(|tally| !tally.has_ended()).map(Tally::given),
+                shaped,
+            }),
+            execute,
+            deadline: under.find.deadline,
+        };
+        let explained = explain(read, &under)?;
+        if is_all {
+            return Ok(explained);
+        }
+        let mut shown = fields_of(Doc::Raw(&explained));
+        shown.retain(|(name, _)| !matches!(name.as_str(), "explainVersion" | "ok"));
+        let cursor = Owned::Document(vec![field("$cursor", Owned::Document(shown))]);
+        stages.push(counted(cursor, tally.map(Tally::given)));
+    }
+    for (at, stage) in prepared.pipeline.shown_from(first) {
+        // The tally of the read comes first; a stage that describes a collection has that one.
+        let own = at + 1 - usize::from(stage.is_before);
+        let tally = own.checked_sub(prepared.first).and_then(|own| tallies.get(own));
+        stages.push(counted(stage.document(), tally.map(Tally::given)));
+    }
+    if let Some(output) = prepared.pipeline.shown_output(&request.namespace.database) {
+        stages.push(counted(output, execute.then_some(0)));
+    }
+    let answer = vec![
+        field("explainVersion", Owned::String("1".to_owned())),
+        field("stages", Owned::Array(stages)),
+        field("ok", Owned::Double(1.0)),
+    ];
+    Ok(Doc::Fields(&answer).to_bytes())
+}
+
+/// The stage with how many documents it gave, where that is known.
+fn counted(stage: Owned, given: Option<u64>) -> Owned {
+    match (stage, given) {
+        (Owned::Document(mut fields), Some(given)) => {
+            let given = i64::try_from(given).unwrap_or(i64::MAX);
+            fields.push(field("nReturned", Owned::Int64(given)));
+            Owned::Document(fields)
+        }
+        (stage, _) => stage,
+    }
+}
+
+/// The read with what a server has it do of the stages behind it.
+struct Under {
+    find: FindRequest,
+    what: Explained,
+    /// The first stage that is left.
+    first: usize,
+    shaped: Option<Shaping>,
+}
+
+impl Under {
+    fn of(find: &FindRequest, prepared: &Prepared) -> Under {
+        let pipeline = &*prepared.pipeline;
+        let mut under = Under {
+            find: find.clone(),
+            what: Explained::Find,
+            first: prepared.first,
+            shaped: None,
+        };
+        let has_bounds = find.skip > 0 || find.limit > 0;
+        if has_bounds {
+            under.take_bounds(pipeline);
+        }
+        if pipeline.count_at(under.first).is_some() && !has_bounds {
+            under.what = match find.query.is_everything() {
+                true => Explained::Find,
+                false => Explained::Count,
+            };
+            return under;
+        }
+        if !has_bounds && find.query.sort.is_none() && !find.query.asks_near() {
+            under.take_order(pipeline);
+        }
+        if !pipeline.wanted().is_empty() {
+            return under;
+        }
+        let inclusion = pipeline.inclusion_at(under.first);
+        if let Some(projection) = inclusion.filter(|own| own.only_keeps() || !own.has_parts()) {
+            let kept = projection
+                .only_keeps()
+                .then(|| needs(pipeline, under.first))
+                .flatten();
+            under.shaped = Some(shaped(
+                Owned::Document(projection.shown()),
+                projection.is_flat(),
+                kept.as_ref(),
+            ));
+            under.first += 1;
+            return under;
+        }
+        let needs = match find.query.needs() {
+            Some(needs) => Some(needs.clone()),
+            None => needs(pipeline, under.first),
+        };
+        if let Some(needs) = needs.as_ref().filter(|needs| needs.paths().next().is_some()) {
+            let mut by: Fields = needs
+                .outermost()
+                .map(|path| field(path, Owned::Int32(1)))
+                .collect();
+            let is_flat = by.iter().all(|(path, _)| !path.contains('.'));
+            if !needs.has("_id") {
+                by.push(field("_id", Owned::Int32(0)));
+            }
+            under.shaped = Some(shaped(Owned::Document(by), is_flat, Some(needs)));
+        }
+        under
+    }
+
+    /// Takes over the order behind the read, and the bounds behind that.
+    fn take_order(&mut self, pipeline: &Pipeline) {
+        let Some((order, _)) = pipeline.sort_at(self.first) else {
+            return;
+        };
+        self.find.query = self.find.query.sorted(order.clone());
+        self.first += 1;
+        self.take_bounds(pipeline);
+    }
+
+    /// Takes over bounds, as one part of what is read.
+    fn take_bounds(&mut self, pipeline: &Pipeline) {
+        let find = &mut self.find;
+        loop {
+            if let Some(count) = pipeline.skip_at(self.first) {
+                if find.limit > 0 && find.limit <= count {
+                    return;
+                }
+                find.skip = find.skip.saturating_add(count);
+                find.limit = find.limit.saturating_sub(count);
+            } else if let Some(count) = pipeline.limit_at(self.first) {
+                find.limit = match find.limit {
+                    0 => count,
+                    limit => limit.min(count),
+                };
+            } else {
+                return;
+            }
+            self.first += 1;
+        }
+    }
+}
+
+/// What a projection leaves, which keeps these paths and does nothing else, if they are given.
+fn shaped(by: Owned, is_flat: bool, kept: Option<&Needs>) -> Shaping {
+    Shaping {
+        by,
+        is_simple: is_flat,
+        kept: kept.map(|kept| kept.outermost().map(str::to_owned).collect()),
+        left_out: None,
+        stage: None,
+    }
+}
+
+/// The paths at which the stages from this position on look at documents, where these are not all.
+fn needs(pipeline: &Pipeline, first: usize) -> Option<Needs> {
+    let mut needs = Needs::default();
+    pipeline.add_needs(first, &mut needs).then_some(needs)
+}
