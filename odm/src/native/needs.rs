@@ -90,16 +90,20 @@ impl Needs {
 
     /// The paths, without those inside of others.
     pub(crate) fn outermost(&self) -> impl Iterator<Item = &str> {
-        self.paths().filter(|path| !self.has_around_of(path))
+        self.paths().filter(|path| self.reaching(path) == Some(path))
     }
 
-    /// Whether what the path leads to is asked for, by itself or in what is around it.
-    pub(crate) fn reach(&self, path: &str) -> bool {
-        self.has(path) || self.has_around_of(path)
+    /// The path, or the outermost one around it, if what it leads to is asked for.
+    pub(crate) fn reaching<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let mut around = path.match_indices('.').map(|(at, _)| &path[..at]);
+        let outermost = around.find(|outer| self.has(outer));
+        outermost.or_else(|| self.has(path).then_some(path))
     }
 
-    fn has_around_of(&self, path: &str) -> bool {
-        path.match_indices('.').any(|(at, _)| self.has(&path[..at]))
+    /// The same beside what these ask for.
+    pub(crate) fn and(mut self, other: &Needs) -> Needs {
+        other.paths().for_each(|path| self.add(path));
+        self
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {

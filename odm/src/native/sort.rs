@@ -11,6 +11,7 @@ use super::document::{Doc, Fields, Owned, Value, number};
 use super::fault::{Fault, Result, code};
 use super::index::extract::{Extraction, Path, ambiguous};
 use super::key;
+use super::matcher::ast::is_index;
 use super::metadata::{Kind, Metadata, Wanted};
 use super::needs::Needs;
 
@@ -101,24 +102,36 @@ impl SortSpec {
     /// Whether all that it goes by is at these paths, or in them.
     pub(crate) fn is_within(&self, needs: &Needs) -> bool {
         let mut fields = self.fields.iter();
-        fields.all(|field| field.by.is_none() && needs.reach(&field.path))
+        fields.all(|field| field.by.is_none() && needs.reaching(&field.path).is_some())
     }
 
     /// The same order of documents of which no more is left than this. That shows where a path leads through an array: only
     /// its documents are left then, and keys of what else is in it are not.
     pub(crate) fn of_left(self, needs: &Needs) -> SortSpec {
-        let mut by_value = self.fields.iter().filter(|field| field.by.is_none());
-        let is_within = |path: &str| path.contains('.') && needs.outermost().any(|own| own == path);
-        if !by_value.any(|field| is_within(&field.path)) {
+        let mut own = Needs::default();
+        let by_value = self.fields.iter().filter(|field| field.by.is_none());
+        for path in by_value.filter_map(|field| needs.reaching(&field.path)) {
+            own.add(path);
+            // Which item has a position depends on what else is left of the array.
+            if path.split('.').any(is_index) {
+                let beside = needs.paths().filter(|other| first_of(other) == first_of(path));
+                beside.take(MAX_BESIDE).for_each(|other| own.add(other));
+            }
+        }
+        if own.paths().all(|path| !path.contains('.')) {
             return self;
         }
-        let kept: Fields = needs
+        let kept: Fields = own
             .outermost()
             .map(|path| (path.to_owned(), Owned::Bool(true)))
             .collect();
-        SortSpec {
-            left: Projection::parse(Doc::Fields(&kept), &[]).ok().map(Arc::new),
-            ..self
+        match Projection::parse(Doc::Fields(&kept), &[]) {
+            Ok(left) => SortSpec {
+                left: Some(Arc::new(left)),
+                ..self
+            },
+            // No projection has such a path.
+            Err(_) => self,
         }
     }
 
@@ -326,6 +339,14 @@ impl SortSpec {
         out.push(key::END);
         true
     }
+}
+
+/// So many paths beside one of an order are looked at.
+const MAX_BESIDE: usize = 100;
+
+/// The field of the document that a path begins with.
+fn first_of(path: &str) -> &str {
+    path.split_once('.').map_or(path, |(first, _)| first)
 }
 
 /// What an array's item is sorted by: what the path reaches from a document, through names and positions; null when it is

@@ -7,8 +7,8 @@ use bson::{Bson, Document, RawDocumentBuf};
 
 pub(super) use self::asked::sets_again;
 use self::asked::{
-    has_companion, is_at_an_end, is_by_position, is_grouped, is_inside_another, is_spared, keeps_few,
-    keeps_some, leaves_holes, matches_around_set, orders_by_nested, projects_first, sorts_by_position, texts,
+    has_companion, is_at_an_end, is_by_position, is_grouped, is_inside_another, is_spared, leaves_holes,
+    matches_around_set, orders_by_nested, projects_first, texts,
 };
 use super::commands::Step;
 use super::comparable::mapped;
@@ -372,13 +372,6 @@ pub(super) fn reason(
         // is behind them may fail for.
         _ if (text.contains("$unwind") || is_grouped(&text)) && leaves_holes(command) => {
             Some("elements that a $project left out")
-        }
-        // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
-        (Documents(own), Documents(their))
-            if sorts_by_position(command)
-                && (rows(own) == rows(their) || keeps_some(&text) || keeps_few(command)) =>
-        {
-            Some("a $sort by a path with positions")
         }
         // The least and the greatest value that its other engine has grouped are documents to `$redact`.
         (Documents(_), Documents(_))

@@ -1,8 +1,8 @@
 //! Of several faults of a command, the one that is told: the server reads fields one by one.
 
 use odm::Db;
-use odm::bson::{Document, bson, doc};
-use odm_tests::command::{code, insert, run};
+use odm::bson::{self, Bson, Document, bson, doc};
+use odm_tests::command::{batch, code, insert, run};
 
 crate::on_every_backend! {
     statements_are_read_field_by_field,
@@ -11,6 +11,7 @@ crate::on_every_backend! {
     an_index_is_looked_for_by_its_name_first,
     a_limit_of_null_limits_nothing,
     what_a_projection_leaves_of_arrays_is_ordered,
+    measurements_are_ordered_whole,
 }
 
 async fn statements_are_read_field_by_field(db: &Db) {
@@ -111,47 +112,182 @@ async fn what_a_projection_leaves_of_arrays_is_ordered(db: &Db) {
         .zip(values)
         .map(|(id, value)| doc! { "_id": id, "b": value });
     insert(db, "c", documents.collect()).await;
+    insert(db, "one", vec![doc! { "_id": 9 }]).await;
+    let of_view = doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$addFields": { "q": 1 } }] };
+    run(db, of_view).await;
     let (whole, left) = ([0, 2, 4, 5, 1, 3], [2, 4, 1, 0, 3, 5]);
-    let order = || doc! { "b.x": 1, "_id": 1 };
-    let by_filter = |projection: Document, limit: i32| doc! { "find": "c", "sort": order(), "projection": projection, "limit": limit };
-    let by_stages = |stages: Vec<Document>| doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
-    let sort = || doc! { "$sort": order() };
-    let only = || doc! { "$project": { "_id": 1 } };
-    let computed = || doc! { "$addFields": { "q": 1 } };
-    for (command, expected) in [
-        (by_filter(doc! { "b.x": 1 }, 0), left),
-        (by_filter(doc! { "b": { "x": 1 } }, 0), left),
-        // A limit is of what is ordered.
-        (by_filter(doc! { "b.x": 1 }, 9), whole),
-        (by_filter(doc! { "b": 1 }, 0), whole),
-        (by_filter(doc! { "_id": 1 }, 0), whole),
-        (by_filter(doc! { "b.y": 0 }, 0), whole),
-        (by_filter(doc! { "b.x": 1, "z": "$b" }, 0), whole),
-        (by_stages(vec![sort()]), whole),
-        (by_stages(vec![sort(), only()]), whole),
-        (by_stages(vec![sort(), doc! { "$project": { "b.x": 1 } }]), left),
-        (by_stages(vec![computed(), sort()]), whole),
-        (by_stages(vec![computed(), sort(), only()]), left),
-        (
-            by_stages(vec![computed(), sort(), doc! { "$project": { "b": 1 } }]),
-            whole,
-        ),
-        (
-            by_stages(vec![doc! { "$addFields": { "b.z": 1 } }, sort(), only()]),
-            whole,
-        ),
-        (by_stages(vec![doc! { "$limit": 9 }, sort(), only()]), left),
-    ] {
-        let found = run(db, command.clone()).await;
-        let found = found
-            .get_document("cursor")
-            .unwrap()
-            .get_array("firstBatch")
-            .unwrap();
+    for (given, expected) in ORDERED {
+        let given = given.replace("ORDER", r#"{ "b.x": 1, "_id": 1 }"#);
+        let command: Document = serde_json::from_str(&given).unwrap();
+        let found = batch(&run(db, command).await);
+        // Of a join, or a facet.
+        let found = match found.first().and_then(|first| first.get_array("j").ok()) {
+            Some(joined) => joined
+                .iter()
+                .map(|own| own.as_document().unwrap().clone())
+                .collect(),
+            None => found,
+        };
         let ids: Vec<i32> = found
             .iter()
-            .map(|own| own.as_document().unwrap().get_i32("_id").unwrap())
+            .map(|own| own.get_i32("_id").unwrap())
+            .filter(|id| *id < 9)
             .collect();
-        assert_eq!(ids, expected, "{command}");
+        assert_eq!(
+            ids,
+            if *expected == Seen::Whole { whole } else { left },
+            "{given}"
+        );
     }
 }
+
+async fn measurements_are_ordered_whole(db: &Db) {
+    run(db, doc! { "create": "s", "timeseries": { "timeField": "t" } }).await;
+    let measured = |id: i32, value: Bson| doc! { "_id": id, "t": bson::DateTime::from_millis(0), "b": value };
+    let values = [bson!([{ "x": 2 }, 7]), bson!([{ "x": 1 }])];
+    let documents = (0..).zip(values).map(|(id, value)| measured(id, value));
+    insert(db, "s", documents.collect()).await;
+    let order = doc! { "b.x": 1 };
+    let find = doc! { "find": "s", "sort": order.clone(), "projection": { "b.x": 1 } };
+    let stages = [
+        doc! { "$addFields": { "q": 1 } },
+        doc! { "$sort": order },
+        doc! { "$project": { "_id": 1 } },
+    ];
+    let aggregate = doc! { "aggregate": "s", "pipeline": stages.to_vec(), "cursor": {} };
+    for command in [find, aggregate] {
+        let found = batch(&run(db, command.clone()).await);
+        let ids: Vec<i32> = found.iter().map(|own| own.get_i32("_id").unwrap()).collect();
+        assert_eq!(ids, [0, 1], "{command}");
+    }
+}
+
+/// What an order is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Seen {
+    /// What is stored.
+    Whole,
+    /// What is left of it.
+    Left,
+}
+
+const ORDERED: &[(&str, Seen)] = &[
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b.x": 1 } }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b": { "x": 1 } } }"#,
+        Seen::Left,
+    ),
+    // A limit is of what is ordered.
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b.x": 1 }, "limit": 8 }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b": 1 } }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "_id": 1 } }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b.y": 0 } }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b.x": 1, "z": "$b" } }"#,
+        Seen::Whole,
+    ),
+    (r#"{ "find": "v", "sort": ORDER }"#, Seen::Whole),
+    (
+        r#"{ "find": "v", "sort": ORDER, "projection": { "b.x": 1 } }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "find": "v", "sort": ORDER, "projection": { "_id": 1 }, "limit": 8 }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "find": "v", "sort": ORDER, "projection": { "b": 1 } }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": ORDER }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": ORDER }, { "$project": { "b.x": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": ORDER }, { "$project": { "b.x": 1, "z": { "$add": [1, 2] } } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": ORDER }, { "$limit": 8 }, { "$project": { "b.x": 1 } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$limit": 8 }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "b": 1 } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$addFields": { "b.z": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$limit": 8 }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$facet": { "j": [{ "$sort": ORDER }, { "$project": { "b.x": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$facet": { "j": [{ "$sort": ORDER }, { "$project": { "b": 1 } }] } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$unionWith": { "coll": "c", "pipeline": [{ "$sort": ORDER }, { "$project": { "b.x": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$unionWith": { "coll": "c", "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }] } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$unionWith": { "coll": "c", "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }] } }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "let": { "k": "$_id" }, "pipeline": [{ "$sort": ORDER }, { "$project": { "b.x": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "pipeline": [{ "$sort": ORDER }, { "$project": { "_id": 1 } }] } }] }"#,
+        Seen::Whole,
+    ),
+];

@@ -27,6 +27,7 @@ use super::transform::{Projection, TransformStage, stage_parts};
 pub(crate) use self::asked::no_order;
 pub(crate) use self::counted::Tally;
 pub(crate) use self::early::Read;
+pub(crate) use self::looks::Beginning;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 
@@ -279,6 +280,11 @@ impl Pipeline {
             Some(Stage::GeoNear(stage)) => Some(stage),
             _ => None,
         }
+    }
+
+    /// Whether the first stage is `$geoNear` and gives the documents in the order in which it gets them.
+    pub(crate) fn reads_by_distance(&self) -> bool {
+        self.nested_geo_near().is_some_and(|stage| !stage.measures_all())
     }
 
     /// The same of a pipeline inside a stage, whose documents the source gives: the run starts after it.

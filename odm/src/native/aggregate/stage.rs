@@ -131,6 +131,15 @@ impl Stage {
         }
     }
 
+    /// The same with the collection that each reads, unless it makes its own documents.
+    pub(super) fn nested_mut(&mut self) -> Option<(Option<&str>, &mut Pipeline)> {
+        match self {
+            Stage::Lookup(stage) => stage.read_mut(),
+            Stage::UnionWith(stage) => Some(stage.read_mut()),
+            _ => None,
+        }
+    }
+
     /// What it does to the paths of a document, for a filter behind it that a server moves in front of it; none for a stage
     /// that such a filter stays behind.
     pub(super) fn changes(&self, filter: &Match) -> Option<Changes> {

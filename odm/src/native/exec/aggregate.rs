@@ -15,7 +15,7 @@ pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
-use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
+use super::super::aggregate::pipeline::{self as aggregate, Beginning, Context, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
@@ -28,7 +28,7 @@ use super::super::sort::SortSpec;
 use super::super::storage::Read;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
 use super::query::{Part, Query};
-use super::{Deadline, Namespace, count};
+use super::{Deadline, Namespace, count, series};
 use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
@@ -42,6 +42,8 @@ pub(crate) struct Above {
     pub(crate) skip: u64,
     /// 0: all.
     pub(crate) limit: u64,
+    /// What is asked of what is found, where that is not all.
+    pub(crate) needs: Option<Needs>,
 }
 
 impl From<Arc<Matcher>> for Above {
@@ -52,6 +54,7 @@ impl From<Arc<Matcher>> for Above {
             order: None,
             skip: 0,
             limit: 0,
+            needs: None,
         }
     }
 }
@@ -304,9 +307,21 @@ impl AggregateRequest {
         let collection = read.catalog().collection(&base.database, &base.collection);
         let head = Head::of(query, read, collection, (&pipeline, first), self.deadline)?;
         let first = head.first;
-        // An order at the beginning goes by documents as they are stored.
-        let is_bounded = head.skip > 0 || head.limit > 0;
-        pipeline.keep_for_orders(first, is_bounded);
+        // Measurements are unpacked with all that is in their fields.
+        let keeps_whole = |name: &str| {
+            let namespace = Namespace {
+                database: base.database.clone(),
+                collection: name.to_owned(),
+            };
+            series::has_series(read.catalog(), &namespace)
+        };
+        pipeline.keep_for_orders(&Beginning {
+            first,
+            is_bounded: head.skip > 0 || head.limit > 0,
+            is_whole: keeps_whole(&base.collection),
+            behind: self.above.as_ref().and_then(|above| above.needs.as_ref()),
+            keeps_whole: &keeps_whole,
+        });
         // Of how documents were found, a key does not tell all.
         let needs = match pipeline.wanted().is_empty() {
             true => pipeline.needs_from(first),

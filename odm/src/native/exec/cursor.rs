@@ -21,7 +21,7 @@ use super::search::{self, Found, Limits};
 use super::tail::Tail;
 use super::view::{self, Through};
 use super::walk::{Flow, Walk};
-use super::{Deadline, Namespace, place};
+use super::{Deadline, Namespace, place, series};
 
 /// How many documents a batch carries when nobody says; the first is small, as the server's is.
 const FIRST_BATCH: usize = 101;
@@ -262,6 +262,7 @@ impl FindCursor {
                 && request.limit == 0
                 && sort.is_within(needs)
                 && projection.kept().is_some()
+                && !series::has_series(read.catalog(), &request.namespace)
             {
                 request.query.sort = Some(sort.clone().of_left(needs));
             }

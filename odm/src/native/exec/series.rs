@@ -63,6 +63,13 @@ pub(crate) fn is_series(catalog: &Catalog, ns: &Namespace) -> bool {
         .is_some_and(|found| is_front(&found.rules))
 }
 
+/// Whether the name is that of a time series, or of the collection of its documents.
+pub(crate) fn has_series(catalog: &Catalog, ns: &Namespace) -> bool {
+    catalog
+        .collection(&ns.database, &ns.collection)
+        .is_some_and(|found| found.rules.series.is_some())
+}
+
 fn is_front(rules: &Rules) -> bool {
     rules.series.is_some() && rules.view.is_some()
 }

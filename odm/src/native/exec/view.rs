@@ -276,6 +276,7 @@ pub(crate) fn through(
         skip,
         limit,
         filter: query.matcher.clone(),
+        needs: projection.and_then(Projection::needs),
     }));
     Ok(Some(Through::Rows(aggregate::rows(read, &request)?)))
 }

@@ -33,35 +33,6 @@ pub(super) fn leaves_holes(command: &Document) -> bool {
     })
 }
 
-/// Whether a `$sort` is by a path with a position.
-pub(super) fn sorts_by_position(command: &Document) -> bool {
-    let is_position = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-    // A find does the same with what it projects.
-    let of_find = command
-        .get_document("sort")
-        .ok()
-        .filter(|_| command.contains_key("projection"));
-    stages(command, "$sort")
-        .chain(of_find)
-        .any(|keys| keys.keys().any(|path| path.split('.').skip(1).any(is_position)))
-}
-
-/// Whether an order says what is kept.
-pub(super) fn keeps_some(text: &str) -> bool {
-    ["$limit", "$skip", "$first", "$last"]
-        .iter()
-        .any(|name| text.contains(name))
-}
-
-/// The same of a find.
-pub(super) fn keeps_few(command: &Document) -> bool {
-    ["skip", "limit"].iter().any(|name| match command.get(name) {
-        Some(Bson::Int32(count)) => *count != 0,
-        Some(Bson::Int64(count)) => *count != 0,
-        _ => false,
-    })
-}
-
 /// Whether a stage sets a field of a document, and a later one asks for that document.
 pub(super) fn matches_around_set(command: &Document) -> bool {
     let stages = command.get_array("pipeline").into_iter().flatten();

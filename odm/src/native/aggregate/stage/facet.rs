@@ -70,6 +70,11 @@ impl Facet {
         Owned::Document(facets.map(|(name, own)| (name.clone(), own.shown())).collect())
     }
 
+    /// The pipelines, which get the same documents.
+    pub(in super::super) fn pipelines(&mut self) -> impl Iterator<Item = &mut Pipeline> {
+        self.facets.iter_mut().map(|(_, pipeline)| pipeline)
+    }
+
     /// Adds the paths at which it looks at documents; `false` where these are not all.
     pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
         self.facets

@@ -3,6 +3,7 @@
 mod table;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
@@ -30,7 +31,7 @@ pub(crate) struct Lookup {
     variables: Vec<(String, Expression)>,
     pipeline: Option<Pipeline>,
     /// The pipeline as given.
-    given: Option<Owned>,
+    given: Option<Arc<Owned>>,
     /// What is wrong with constants of the pipeline.
     fault: Option<Fault>,
     /// Whether chance has a part in what the pipeline gives.
@@ -201,7 +202,7 @@ impl Lookup {
             join,
             variables: values,
             pipeline,
-            given: stages.map(Owned::from),
+            given: stages.map(|stages| Arc::new(Owned::from(stages))),
             into,
             fault: None,
             draws,
@@ -225,12 +226,17 @@ impl Lookup {
             let variables = self.variables.iter();
             let described = variables.map(|(name, value)| (name.clone(), value.described()));
             spec.push(("let".to_owned(), Owned::Document(described.collect())));
-            spec.push(("pipeline".to_owned(), given.clone()));
+            spec.push(("pipeline".to_owned(), Owned::clone(given)));
         }
         if let Some(unwind) = unwind {
             spec.push(("unwinding".to_owned(), unwind.shown(true)));
         }
         Owned::Document(spec)
+    }
+
+    /// The collection that the pipeline reads, and the pipeline.
+    pub(super) fn read_mut(&mut self) -> Option<(Option<&str>, &mut Pipeline)> {
+        Some((self.from.as_deref(), self.pipeline.as_mut()?))
     }
 
     pub(super) fn pipeline(&self) -> Option<&Pipeline> {

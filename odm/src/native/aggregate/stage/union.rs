@@ -109,6 +109,11 @@ impl UnionWith {
         Owned::Document(spec)
     }
 
+    /// The collection that the pipeline reads, and the pipeline.
+    pub(super) fn read_mut(&mut self) -> (Option<&str>, &mut Pipeline) {
+        (self.collection.as_deref(), &mut self.pipeline)
+    }
+
     pub(super) fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
