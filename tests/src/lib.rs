@@ -4,6 +4,7 @@
 //! beside it.
 
 mod cases;
+pub mod changes;
 pub mod command;
 pub mod counted;
 pub mod crash;

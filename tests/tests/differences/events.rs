@@ -2,9 +2,8 @@
 
 use odm::bson::{Document, doc};
 use odm::{ChangeStream, Db};
+use odm_tests::changes::{next, watch};
 use odm_tests::command::{aggregate, insert, run};
-
-use super::change_streams::{next, watch};
 
 crate::on_every_backend! {
     pushes_that_change_no_bytes_are_told,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bson::{Bson, Document, doc};
 use odm::backend::FullDocument;
-use odm::{Change, ChangeEvent, ChangeKind, ChangeStream, Db};
+use odm::{Change, ChangeEvent, ChangeKind, Db};
+use odm_tests::changes::{next, watch};
 
 use super::models::Account;
 
@@ -19,24 +20,6 @@ crate::on_every_backend! {
     a_waiting_reader_is_woken,
     scopes_are_kept_apart,
     a_transaction_cannot_watch,
-}
-
-/// A stream of the raw events of a collection.
-pub(super) async fn watch(db: &Db, collection: &str) -> ChangeStream<Document> {
-    db.raw_collection(collection)
-        .watch()
-        .decode::<Document>()
-        .await
-        .unwrap()
-}
-
-/// The next event, which must come soon.
-pub(super) async fn next<T>(changes: &mut ChangeStream<T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), changes.try_next())
-        .await
-        .expect("an event comes")
-        .expect("the stream goes on")
-        .expect("the stream has not ended")
 }
 
 /// The event without what differs from run to run.

@@ -2,8 +2,7 @@
 
 use bson::{Bson, Document, doc};
 use odm::{ChangeEvent, ChangeKind, Db};
-
-use super::change_streams::{next, watch};
+use odm_tests::changes::{next, watch};
 
 crate::on_every_backend! {
     updates_are_described_by_what_they_touched,

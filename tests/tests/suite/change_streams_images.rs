@@ -3,8 +3,7 @@
 use bson::{Bson, Document, doc};
 use odm::Db;
 use odm::backend::{FullDocument, FullDocumentBeforeChange};
-
-use super::change_streams::{next, watch};
+use odm_tests::changes::{next, watch};
 
 crate::on_every_backend! {
     full_documents_are_looked_up_on_demand,

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use bson::{Bson, doc};
 use odm::{Db, ErrorKind, ResumeToken};
-
-use super::change_streams::next;
+use odm_tests::changes::next;
 
 crate::on_every_backend! {
     a_stream_resumes_after_every_token,

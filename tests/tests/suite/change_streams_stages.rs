@@ -3,8 +3,8 @@
 use bson::{Bson, Document, doc};
 use odm::backend::FullDocument;
 use odm::{ChangeKind, Db, ErrorKind};
+use odm_tests::changes::next;
 
-use super::change_streams::next;
 use super::models::Account;
 
 crate::on_every_backend! {
