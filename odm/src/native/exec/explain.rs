@@ -328,7 +328,12 @@ fn shaping(
         }
         _ if shows_id => Some(named("PROJECTION_DEFAULT", Owned::Document(vec![record_id()]))),
         // What a pipeline asks for.
-        (None, _) => request.piped.as_ref()?.shaped.clone(),
+        (None, _) => {
+            // The first document of each value is read as it is.
+            let is_whole = plan.leap.is_some() && plan.cover.is_none();
+            let piped = request.piped.as_ref().filter(|_| !is_whole)?;
+            piped.shaped.clone()
+        }
         _ => None,
     }
 }

@@ -93,28 +93,32 @@ impl Node {
         }
     }
 
-    /// The name of the variable of this place in the frame, counted from here, if it is used.
-    fn name_of_local(&self, frame: usize, index: usize) -> Option<&str> {
+    /// Finds the names of the variables of the frame, counted from here, by their places, so far as they are used.
+    fn name_locals<'n>(&'n self, frame: usize, names: &mut [Option<&'n str>]) {
         match self {
             Node::Path {
                 base:
                     Base::Local {
                         frame: own,
-                        index: place,
+                        index,
                         name,
                     },
                 ..
-            } => (*own == frame && *place == index).then_some(name),
-            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => None,
+            } if *own == frame => {
+                if let Some(place) = names.get_mut(*index) {
+                    *place = Some(name);
+                }
+            }
+            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => {}
             Node::Object(fields) => fields
                 .iter()
-                .find_map(|(_, value)| value.name_of_local(frame, index)),
-            Node::Array(items) => items.iter().find_map(|item| item.name_of_local(frame, index)),
+                .for_each(|(_, value)| value.name_locals(frame, names)),
+            Node::Array(items) => items.iter().for_each(|item| item.name_locals(frame, names)),
             Node::Call { operator, arguments } => {
                 let body = body_of(operator.name, arguments.len());
-                arguments.iter().enumerate().find_map(|(at, argument)| {
-                    argument.name_of_local(frame + usize::from(body == Some(at)), index)
-                })
+                for (at, argument) in arguments.iter().enumerate() {
+                    argument.name_locals(frame + usize::from(body == Some(at)), names);
+                }
             }
         }
     }
@@ -150,7 +154,9 @@ fn called(operator: &str, arguments: &[Node]) -> Owned {
         ("$toHashedIndexKey", [value]) => value.described(),
         ("$substr", _) => return one("$substrBytes", all(arguments)),
         ("$map" | "$filter", [input, body, rest @ ..]) => {
-            let name = body.name_of_local(0, 0).unwrap_or("this");
+            let mut names = [None];
+            body.name_locals(0, &mut names);
+            let name = names[0].unwrap_or("this");
             let body_name = if operator == "$map" { "in" } else { "cond" };
             let mut fields = vec![
                 field("input", input.described()),
@@ -166,11 +172,16 @@ fn called(operator: &str, arguments: &[Node]) -> Owned {
             field("in", body.described()),
         ]),
         ("$let", [values @ .., body]) => {
-            let name = |index| body.name_of_local(0, index).map(str::to_owned);
-            let vars = values.iter().enumerate().map(|(index, value)| {
-                let name = name(index).unwrap_or_else(|| format!("unused{index}"));
-                (name, value.described())
-            });
+            let mut names = vec![None; values.len()];
+            body.name_locals(0, &mut names);
+            let vars = values
+                .iter()
+                .zip(names)
+                .enumerate()
+                .map(|(index, (value, name))| {
+                    let name = name.map_or_else(|| format!("unused{index}"), str::to_owned);
+                    (name, value.described())
+                });
             Owned::Document(vec![
                 field("vars", Owned::Document(vars.collect())),
                 field("in", body.described()),

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::number::as_i64_exact;
@@ -39,7 +40,7 @@ pub(crate) struct Densify {
     /// By the fields of the partition, unless the bounds are those of all documents, and by the field.
     order: SortSpec,
     /// The range as given.
-    range: Owned,
+    range: Arc<Owned>,
 }
 
 #[derive(Clone, Debug)]
@@ -150,7 +151,7 @@ impl Densify {
             unit,
             bounds,
             order: SortSpec::parse(Doc::Fields(&order))?,
-            range: Owned::from(Value::Document(range.spec)),
+            range: Arc::new(Owned::from(Value::Document(range.spec))),
         })
     }
 
@@ -163,7 +164,7 @@ impl Densify {
                 "partitionByFields".to_owned(),
                 Owned::Array(self.partition.iter().map(path).collect()),
             ),
-            ("range".to_owned(), self.range.clone()),
+            ("range".to_owned(), Owned::clone(&self.range)),
         ];
         vec![
             Shown::order_for(&self.order),

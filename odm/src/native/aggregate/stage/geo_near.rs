@@ -27,7 +27,7 @@ pub(crate) struct GeoNear {
     multiplier: f64,
     query: Vec<u8>,
     /// The stage as given.
-    given: Owned,
+    given: Arc<Owned>,
     /// Whether all documents come, and the stage itself finds out which are near, and brings them in order.
     measures_all: bool,
 }
@@ -111,14 +111,14 @@ impl GeoNear {
             max,
             multiplier,
             query,
-            given: Owned::from(*value),
+            given: Arc::new(Owned::from(*value)),
             measures_all: false,
         })
     }
 
     /// As `explain` shows it.
     pub(super) fn shown(&self) -> Owned {
-        self.given.clone()
+        Owned::clone(&self.given)
     }
 
     /// The field that is looked at, if it is said.

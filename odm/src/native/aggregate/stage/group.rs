@@ -49,6 +49,9 @@ pub(crate) struct Gathered {
     encoded: Vec<u8>,
 }
 
+/// How many bytes of an expression are shown of ranges, about.
+const MAX_SHOWN: usize = 4 * 1024 * 1024;
+
 /// So many groups are looked for by comparing.
 const FIRST: usize = 4;
 
@@ -431,17 +434,19 @@ impl By {
             } => (value, boundaries, default),
         };
         let constant = |value: &Owned| one("$const", value.clone());
-        let bound = |operator, bound| one(operator, Owned::Array(vec![value.described(), constant(bound)]));
-        let branches = boundaries
-            .iter()
-            .zip(boundaries.iter().skip(1))
-            .map(|(low, high)| {
-                let within = Owned::Array(vec![bound("$gte", low), bound("$lt", high)]);
-                Owned::Document(vec![
-                    ("case".to_owned(), one("$and", within)),
-                    ("then".to_owned(), constant(low)),
-                ])
-            });
+        let described = value.described();
+        let bound = |operator, bound| one(operator, Owned::Array(vec![described.clone(), constant(bound)]));
+        // Each of them has the value, which may be large: no more are shown than a reply has room for.
+        let size = Doc::Items(std::slice::from_ref(&described)).to_bytes().len();
+        let most = (MAX_SHOWN / size).max(1);
+        let ranges = boundaries.iter().zip(boundaries.iter().skip(1)).take(most);
+        let branches = ranges.map(|(low, high)| {
+            let within = Owned::Array(vec![bound("$gte", low), bound("$lt", high)]);
+            Owned::Document(vec![
+                ("case".to_owned(), one("$and", within)),
+                ("then".to_owned(), constant(low)),
+            ])
+        });
         let mut switch = vec![("branches".to_owned(), Owned::Array(branches.collect()))];
         switch.extend(
             default

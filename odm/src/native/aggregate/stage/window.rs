@@ -10,6 +10,8 @@ mod total;
 
 #[cfg(test)]
 pub(crate) use self::function::WINDOW_FUNCTIONS;
+use std::sync::Arc;
+
 use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
@@ -34,7 +36,7 @@ pub(crate) struct Windows {
     /// Puts the result of each function, a variable, at its place.
     output: Option<Projection>,
     /// The functions as given.
-    given: Owned,
+    given: Arc<Owned>,
 }
 
 /// The order within a partition.
@@ -133,7 +135,7 @@ impl Windows {
             functions.push(function);
         }
         let names: Vec<String> = (0..functions.len()).map(variable).collect();
-        let given = Owned::from(Value::Document(output));
+        let given = Arc::new(Owned::from(Value::Document(output)));
         let output = match places.is_empty() {
             true => None,
             false => Some(Projection::parse_added(Doc::Fields(&places), &names)?),
@@ -165,7 +167,7 @@ impl Windows {
         if let Some(order) = order {
             spec.push(("sortBy".to_owned(), Value::Document(order).into()));
         }
-        spec.push(("output".to_owned(), self.given.clone()));
+        spec.push(("output".to_owned(), Owned::clone(&self.given)));
         shown.push(Shown::new("$_internalSetWindowFields", Owned::Document(spec)));
         shown
     }

@@ -1,6 +1,7 @@
 //! What a pipeline would do, or did: the read of a collection that it begins with, and its stages.
 
 use super::super::super::aggregate::pipeline::{Pipeline, Tally};
+use super::super::super::aggregate::transform::Projection;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned};
 use super::super::super::fault::Result;
@@ -30,18 +31,20 @@ pub(crate) fn explain_aggregate(
 ) -> Result<Vec<u8>> {
     let request = &*request.by_default(read)?;
     let prepared = request.prepare(read)?;
-    let tallies = match execute {
+    let under = prepared.find.as_ref().map(|find| Under::of(find, &prepared));
+    let is_all = under.as_ref().is_some_and(|under| {
+        prepared.pipeline.is_over_at(under.first) && !prepared.pipeline.reads_by_distance()
+    });
+    let tallies = match execute && !is_all {
         true => request.count_stages(read, &prepared)?,
         false => Vec::new(),
     };
     let mut stages = Vec::new();
     // The stage that makes the first documents, if there is no read.
     let mut first = 0;
-    if let Some(find) = &prepared.find {
-        let mut under = Under::of(find, &prepared);
+    if let Some(mut under) = under {
         first = under.first;
         let tally = tallies.get(first - prepared.first);
-        let is_all = prepared.pipeline.is_over_at(first);
         let shaped = under.shaped.take();
         let under = ExplainRequest {
             filter: None,
@@ -66,7 +69,15 @@ pub(crate) fn explain_aggregate(
         }
         let mut shown = fields_of(Doc::Raw(&explained));
         shown.retain(|(name, _)| !matches!(name.as_str(), "explainVersion" | "ok"));
-        let cursor = Owned::Document(vec![field("$cursor", Owned::Document(shown))]);
+        let (name, tally) = match prepared.pipeline.reads_by_distance() {
+            // It takes its documents from the read one by one.
+            true => {
+                first += 1;
+                ("$geoNearCursor", tallies.get(first - prepared.first))
+            }
+            false => ("$cursor", tally),
+        };
+        let cursor = Owned::Document(vec![field(name, Owned::Document(shown))]);
         stages.push(counted(cursor, tally.map(Tally::given)));
     }
     for (at, stage) in prepared.pipeline.shown_from(first) {
@@ -133,8 +144,9 @@ impl Under {
         if !pipeline.wanted().is_empty() {
             return under;
         }
-        let inclusion = pipeline.inclusion_at(under.first);
-        if let Some(projection) = inclusion.filter(|own| own.only_keeps() || !own.has_parts()) {
+        let is_plain = under.first == prepared.first && !has_bounds && under.find.query.sort.is_none();
+        let may_compute = |own: &&Projection| own.only_keeps() || (is_plain && !own.has_parts());
+        if let Some(projection) = pipeline.inclusion_at(under.first).filter(may_compute) {
             let kept = projection
                 .only_keeps()
                 .then(|| needs(pipeline, under.first))
@@ -147,7 +159,7 @@ impl Under {
             under.first += 1;
             return under;
         }
-        let needs = match find.query.needs() {
+        let needs = match find.query.needs().filter(|_| under.first == prepared.first) {
             Some(needs) => Some(needs.clone()),
             None => needs(pipeline, under.first),
         };

@@ -22,6 +22,8 @@ pub(super) struct Ran {
     sorted: u64,
     skip: u64,
     limit: u64,
+    /// How many documents were taken in all.
+    taken: u64,
     /// How many were counted.
     counted: u64,
     is_one: bool,
@@ -52,7 +54,9 @@ pub(super) fn run(
     };
     // What takes its documents may have enough of them before.
     let taken = request.piped.as_ref().and_then(|piped| piped.taken);
-    let most = most.min(taken.map_or(u64::MAX, |taken| taken.saturating_add(request.skip)));
+    let taken = taken.map_or(u64::MAX, |taken| taken.saturating_add(request.skip));
+    let most = most.min(taken);
+    ran.taken = taken;
     let plan = plan.clone().asking(&query.matcher);
     if request.what == Explained::Count && query.is_everything() {
         ran.counted = count::on_collection(
@@ -237,9 +241,10 @@ impl Ran {
             "SORT" => {
                 stage.count("totalDataSizeSorted", figure(self.sorted));
                 stage.count("usedDisk", Owned::Bool(false));
+                let taken = given.min(self.taken);
                 match self.limit {
-                    0 => given,
-                    limit => given.min(limit.saturating_add(self.skip)),
+                    0 => taken,
+                    limit => taken.min(limit.saturating_add(self.skip)),
                 }
             }
             "COUNT" => {
