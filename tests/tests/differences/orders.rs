@@ -113,8 +113,18 @@ async fn what_a_projection_leaves_of_arrays_is_ordered(db: &Db) {
         .map(|(id, value)| doc! { "_id": id, "b": value });
     insert(db, "c", documents.collect()).await;
     insert(db, "one", vec![doc! { "_id": 9 }]).await;
-    let of_view = doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$addFields": { "q": 1 } }] };
-    run(db, of_view).await;
+    let sorted = [
+        doc! { "$addFields": { "q": 1 } },
+        doc! { "$sort": { "b.x": 1, "_id": 1 } },
+    ];
+    let union = doc! { "$unionWith": { "coll": "c", "pipeline": sorted.to_vec() } };
+    for (name, on, stages) in [
+        ("v", "c", vec![doc! { "$addFields": { "q": 1 } }]),
+        ("all", "c", vec![]),
+        ("u", "one", vec![union]),
+    ] {
+        run(db, doc! { "create": name, "viewOn": on, "pipeline": stages }).await;
+    }
     let (whole, left) = ([0, 2, 4, 5, 1, 3], [2, 4, 1, 0, 3, 5]);
     for (given, expected) in ORDERED {
         let given = given.replace("ORDER", r#"{ "b.x": 1, "_id": 1 }"#);
@@ -288,6 +298,37 @@ const ORDERED: &[(&str, Seen)] = &[
     ),
     (
         r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "pipeline": [{ "$sort": ORDER }, { "$project": { "_id": 1 } }] } }] }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "c", "sort": ORDER, "projection": { "b.x": 1 }, "showRecordId": true }"#,
+        Seen::Whole,
+    ),
+    (
+        r#"{ "find": "all", "sort": ORDER, "projection": { "b.x": 1, "z": { "$add": [1, 2] } } }"#,
+        Seen::Left,
+    ),
+    (r#"{ "find": "u", "projection": { "_id": 1 } }"#, Seen::Left),
+    (r#"{ "find": "u" }"#, Seen::Whole),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$sort": { "b": 1 } }, { "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$setWindowFields": { "output": { "n": { "$sum": 1 } } } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": 1, "cursor": {}, "pipeline": [{ "$documents": [{}] }, { "$lookup": { "from": "c", "as": "j", "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "let": { "k": "$_id" }, "pipeline": [{ "$match": { "$expr": { "$gte": ["$$k", "$_id"] } } }, { "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] } }] }"#,
+        Seen::Left,
+    ),
+    // What comes before the first use of a variable is read once, and whole.
+    (
+        r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "let": { "k": "$_id" }, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1, "r": "$$k" } }] } }] }"#,
         Seen::Whole,
     ),
 ];

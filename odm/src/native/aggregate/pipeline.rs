@@ -282,17 +282,17 @@ impl Pipeline {
         }
     }
 
-    /// Whether the first stage is `$geoNear` and gives the documents in the order in which it gets them.
-    pub(crate) fn reads_by_distance(&self) -> bool {
-        self.nested_geo_near().is_some_and(|stage| !stage.measures_all())
-    }
-
     /// The same of a pipeline inside a stage, whose documents the source gives: the run starts after it.
     pub(super) fn nested_geo_near(&self) -> Option<&GeoNear> {
         match self.stages.first() {
             Some(Stage::GeoNear(stage)) => Some(stage),
             _ => None,
         }
+    }
+
+    /// Whether the first stage is `$geoNear` and gives the documents in the order in which it gets them.
+    pub(crate) fn reads_by_distance(&self) -> bool {
+        self.nested_geo_near().is_some_and(|stage| !stage.measures_all())
     }
 
     /// The filter of a first stage that searches texts: the collection answers it, and the run starts after it.

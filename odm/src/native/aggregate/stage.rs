@@ -131,6 +131,14 @@ impl Stage {
         }
     }
 
+    /// How many stages of its pipeline there are whose documents it keeps for all that it gets.
+    pub(super) fn first_apart(&self) -> usize {
+        match self {
+            Stage::Lookup(stage) => stage.first_apart().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// The same with the collection that each reads, unless it makes its own documents.
     pub(super) fn nested_mut(&mut self) -> Option<(Option<&str>, &mut Pipeline)> {
         match self {
@@ -505,6 +513,19 @@ pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
             ),
         )),
     }
+}
+
+/// Whether a text that begins so is part of an expression.
+fn mentions(value: &Value<'_>, start: &str) -> bool {
+    let mut open = vec![*value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if text.starts_with(start) => return true,
+            Value::Document(inner) | Value::Array(inner) => open.extend(inner.values()),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The name of another collection.

@@ -283,7 +283,24 @@ impl AggregateRequest {
             ..Scope::new(Doc::empty(), self.now)
         })?;
         let near = self.nearest(read, &resolved.base, &mut pipeline, ahead)?;
+        // Measurements are unpacked with all that is in their fields; what a view gives is not known here.
+        let keeps_whole = |name: &str| {
+            let namespace = Namespace {
+                database: resolved.base.database.clone(),
+                collection: name.to_owned(),
+            };
+            let catalog = read.catalog();
+            series::has_series(catalog, &namespace) || view::view_of(catalog, &namespace).is_some()
+        };
+        let beginning = Beginning {
+            first: 0,
+            is_bounded: false,
+            is_whole: true,
+            behind: self.above.as_ref().and_then(|above| above.needs.as_ref()),
+            keeps_whole: &keeps_whole,
+        };
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
+            pipeline.keep_inside(&beginning);
             let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
                 pipeline: Arc::new(pipeline),
@@ -295,8 +312,7 @@ impl AggregateRequest {
         }
         let mut first = 0;
         // `$geoNear` runs over the documents found: a limit behind it is theirs too.
-        let in_order = pipeline.geo_near().is_some_and(|stage| !stage.measures_all());
-        let nearest = pipeline.limit_at(1).filter(|_| in_order);
+        let nearest = pipeline.limit_at(1).filter(|_| pipeline.reads_by_distance());
         let matcher = match near {
             Some(matcher) => matcher,
             None => self.leading(&pipeline, &mut first)?,
@@ -307,20 +323,11 @@ impl AggregateRequest {
         let collection = read.catalog().collection(&base.database, &base.collection);
         let head = Head::of(query, read, collection, (&pipeline, first), self.deadline)?;
         let first = head.first;
-        // Measurements are unpacked with all that is in their fields.
-        let keeps_whole = |name: &str| {
-            let namespace = Namespace {
-                database: base.database.clone(),
-                collection: name.to_owned(),
-            };
-            series::has_series(read.catalog(), &namespace)
-        };
         pipeline.keep_for_orders(&Beginning {
             first,
             is_bounded: head.skip > 0 || head.limit > 0,
-            is_whole: keeps_whole(&base.collection),
-            behind: self.above.as_ref().and_then(|above| above.needs.as_ref()),
-            keeps_whole: &keeps_whole,
+            is_whole: series::has_series(read.catalog(), base),
+            ..beginning
         });
         // Of how documents were found, a key does not tell all.
         let needs = match pipeline.wanted().is_empty() {

@@ -159,6 +159,26 @@ impl FindRequest {
             .then(|| matcher.places(Asked::AsWritten))
     }
 
+    /// Orders what the projection leaves, where that has all that the order goes by: as a server does where the projection does
+    /// no more than that, or the find is a pipeline.
+    fn order_what_is_left(&mut self, read: &dyn Read, is_piped: bool) {
+        let Some(projection) = self
+            .projection
+            .as_ref()
+            .filter(|own| is_piped || own.kept().is_some())
+        else {
+            return;
+        };
+        if let (Some(needs), Some(sort)) = (projection.needs(), &self.query.sort)
+            && self.limit == 0
+            && !self.extras.record_id
+            && sort.is_within(&needs)
+            && !series::has_series(read.catalog(), &self.namespace)
+        {
+            self.query.sort = Some(sort.clone().of_left(&needs));
+        }
+    }
+
     /// Compares strings as what it reads does, unless it says how.
     ///
     /// # Errors
@@ -239,6 +259,8 @@ impl FindCursor {
             Some(Through::Query(base, merged)) => {
                 request.namespace = base;
                 request.query = *merged;
+                // It is a pipeline then, which may compute fields, too.
+                request.order_what_is_left(read, true);
             }
             Some(Through::Rows(rows)) => {
                 let found = (1..).zip(rows);
@@ -257,16 +279,8 @@ impl FindCursor {
         {
             let needs = projection.needs();
             let kept = needs.as_ref().map(Kept::of);
-            // A server orders what the projection leaves where that has all that the order goes by.
-            if let (Some(needs), Some(sort)) = (&needs, &request.query.sort)
-                && request.limit == 0
-                && sort.is_within(needs)
-                && projection.kept().is_some()
-                && !series::has_series(read.catalog(), &request.namespace)
-            {
-                request.query.sort = Some(sort.clone().of_left(needs));
-            }
             request.query = request.query.needing(needs).keeping(kept);
+            request.order_what_is_left(read, false);
         }
         let ns = &request.namespace;
         if let Some(rows) = view::list::found(read.catalog(), ns, &request.query)? {

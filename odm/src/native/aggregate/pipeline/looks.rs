@@ -52,14 +52,14 @@ impl Pipeline {
                 sort.keep(&needs);
             }
         }
-        if let Some(needs) = self.needs_behind(first, behind) {
-            let before = self.stages.iter().take(from).skip(first).map(leaving).collect();
-            self.keep_from(from, &needs, before);
+        if let Some(needs) = self.needs_behind(from, behind) {
+            self.keep_from(from, &needs, &mut Vec::new());
         }
     }
 
     /// Tells the orders from this position on, behind stages that leave this, what is left of documents.
-    fn keep_from(&mut self, from: usize, needs: &Needs, mut before: Vec<Option<Changes>>) {
+    fn keep_from(&mut self, from: usize, needs: &Needs, before: &mut Vec<Option<Changes>>) {
+        let outer = before.len();
         for (count, stage) in self.stages.iter_mut().skip(from).enumerate() {
             match stage {
                 Stage::Sort(sort) if count < MOST_KEPT => {
@@ -70,35 +70,53 @@ impl Pipeline {
                         sort.keep(needs);
                     }
                 }
-                Stage::Facet(facet) => facet.pipelines().for_each(|inner| {
-                    inner.keep_from(0, needs, before.clone());
-                }),
+                Stage::Facet(facet) => facet
+                    .pipelines()
+                    .for_each(|inner| inner.keep_from(0, needs, before)),
                 _ => {}
             }
             before.push(leaving(stage));
         }
+        before.truncate(outer);
     }
 
     /// Tells the orders of pipelines that read other collections.
-    fn keep_inside(&mut self, beginning: &Beginning<'_>) {
+    pub(crate) fn keep_inside(&mut self, beginning: &Beginning<'_>) {
         for at in 0..self.stages.len() {
             let (before, behind) = self.stages.split_at_mut(at + 1);
-            let above = match before.last() {
-                Some(Stage::UnionWith(_)) => needs_of_made(behind),
-                _ => None,
-            };
-            let Some((collection, inner)) = before.last_mut().and_then(Stage::nested_mut) else {
+            let Some(stage) = before.last_mut() else {
                 continue;
             };
-            let is_whole = collection.is_none_or(beginning.keeps_whole);
+            let above = match stage {
+                Stage::Facet(facet) => {
+                    let beginning = Beginning {
+                        behind: None,
+                        ..*beginning
+                    };
+                    facet.pipelines().for_each(|inner| inner.keep_inside(&beginning));
+                    continue;
+                }
+                Stage::UnionWith(_) => needs_of_made(behind, beginning.behind),
+                _ => None,
+            };
+            let kept = stage.first_apart();
+            let Some((collection, inner)) = stage.nested_mut() else {
+                continue;
+            };
             let is_filter = |stage: &&Stage| matches!(stage, Stage::Match(_));
             let is_bound = |stage: &&Stage| matches!(stage, Stage::Skip(_) | Stage::Limit(_));
             let filters = inner.stages.iter().take_while(is_filter).count();
             let bounds = inner.stages.iter().skip(filters).take_while(is_bound).count();
+            // What is kept for all is read whole, unless that leaves no more than is named.
+            let is_kept = kept > 0
+                && !matches!(
+                    looks(inner.stages.iter().take(kept), &mut Needs::default()),
+                    Asks::Last
+                );
             inner.keep_for_orders(&Beginning {
                 first: filters + bounds,
                 is_bounded: bounds > 0,
-                is_whole,
+                is_whole: is_kept || collection.is_none_or(beginning.keeps_whole),
                 behind: above.as_ref(),
                 keeps_whole: beginning.keeps_whole,
             });
@@ -108,27 +126,28 @@ impl Pipeline {
     /// The paths at which the stages from this position on look, and what is behind them, where these are not all.
     fn needs_behind(&self, first: usize, behind: Option<&Needs>) -> Option<Needs> {
         let mut needs = Needs::default();
-        for stage in self.stages.iter().skip(first) {
-            match asks(stage, &mut needs) {
-                Asks::All => return None,
-                Asks::Some => {}
-                Asks::Last => return Some(needs),
-            }
+        match looks(self.stages.iter().skip(first), &mut needs) {
+            Asks::All => None,
+            Asks::Some => behind.map(|behind| needs.and(behind)),
+            Asks::Last => Some(needs),
         }
-        behind.map(|behind| needs.and(behind))
     }
 
     /// Adds the paths at which the stages from this position on look; `false` where these are not all.
     pub(crate) fn add_needs(&self, position: usize, needs: &mut Needs) -> bool {
-        for stage in self.stages.iter().skip(position) {
-            match asks(stage, needs) {
-                Asks::All => return false,
-                Asks::Some => {}
-                Asks::Last => return true,
-            }
-        }
-        false
+        matches!(looks(self.stages.iter().skip(position), needs), Asks::Last)
     }
+}
+
+/// What stages ask together.
+fn looks<'s>(stages: impl Iterator<Item = &'s Stage>, needs: &mut Needs) -> Asks {
+    for stage in stages {
+        match asks(stage, needs) {
+            Asks::Some => {}
+            asked => return asked,
+        }
+    }
+    Asks::Some
 }
 
 /// So many stages are looked through for orders.
@@ -149,18 +168,18 @@ pub(crate) struct Beginning<'a> {
     pub(crate) keeps_whole: &'a dyn Fn(&str) -> bool,
 }
 
-/// What the stages ask that make one document of one, if they leave nothing else of it: a server has a union's pipeline do that.
-fn needs_of_made(stages: &[Stage]) -> Option<Needs> {
+/// What the stages ask that make one document of one, and what is behind them if there are no others, where that is not all: a
+/// server has a union's pipeline do that.
+fn needs_of_made(stages: &[Stage], behind: Option<&Needs>) -> Option<Needs> {
     let mut needs = Needs::default();
     let makes = |stage: &&Stage| matches!(stage, Stage::Match(_) | Stage::Transform(_));
-    for stage in stages.iter().take_while(makes) {
-        match asks(stage, &mut needs) {
-            Asks::All => return None,
-            Asks::Some => {}
-            Asks::Last => return Some(needs),
-        }
+    match looks(stages.iter().take_while(makes), &mut needs) {
+        Asks::All => None,
+        Asks::Some => behind
+            .filter(|_| stages.iter().all(|stage| makes(&stage)))
+            .map(|behind| needs.and(behind)),
+        Asks::Last => Some(needs),
     }
-    None
 }
 
 /// What the stage does to paths that an order behind it may go by; none where that is not known, or all is made anew.
@@ -171,6 +190,7 @@ fn leaving(stage: &Stage) -> Option<Changes> {
         }
         Stage::Transform(own) => own.changes(),
         Stage::Unwind(own) => Some(own.changes()),
+        Stage::Windows(own) => Some(own.changes()),
         other => other.joined().map(|path| Changes::only(vec![path.join(".")])),
     }
 }

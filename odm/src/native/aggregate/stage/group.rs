@@ -50,7 +50,7 @@ pub(crate) struct Gathered {
 }
 
 /// How many bytes of an expression are shown of ranges, about.
-const MAX_SHOWN: usize = 4 * 1024 * 1024;
+const MAX_SHOWN: usize = 16 * 1024;
 
 /// So many groups are looked for by comparing.
 const FIRST: usize = 4;
@@ -436,7 +436,7 @@ impl By {
         let constant = |value: &Owned| one("$const", value.clone());
         let described = value.described();
         let bound = |operator, bound| one(operator, Owned::Array(vec![described.clone(), constant(bound)]));
-        // Each of them has the value, which may be large: no more are shown than a reply has room for.
+        // Each of them has the value, which may be large: the first of them tell what the others are.
         let size = Doc::Items(std::slice::from_ref(&described)).to_bytes().len();
         let most = (MAX_SHOWN / size).max(1);
         let ranges = boundaries.iter().zip(boundaries.iter().skip(1)).take(most);

@@ -16,8 +16,8 @@ use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
-    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, parse_nested, path, print,
-    row_scope, scope, write,
+    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, mentions, parse_nested,
+    path, print, row_scope, scope, write,
 };
 
 use self::table::Shelf;
@@ -232,6 +232,17 @@ impl Lookup {
             spec.push(("unwinding".to_owned(), unwind.shown(true)));
         }
         Owned::Document(spec)
+    }
+
+    /// The first stage of its pipeline that uses a variable of it: what comes before is the same for all documents.
+    pub(super) fn first_apart(&self) -> Option<usize> {
+        let Some(Value::Array(stages)) = self.given.as_ref().map(|given| given.as_value()) else {
+            return None;
+        };
+        let names = self.variables.iter().map(|(name, _)| format!("$${name}"));
+        let names: Vec<String> = names.collect();
+        let uses = |stage: Value<'_>| names.iter().any(|name| mentions(&stage, name));
+        stages.values().position(uses).filter(|_| self.join.is_none())
     }
 
     /// The collection that the pipeline reads, and the pipeline.

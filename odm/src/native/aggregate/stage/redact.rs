@@ -5,7 +5,7 @@ use super::super::super::document::raw::RawFields;
 use super::super::super::document::{Doc, Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::expression::{Expression, Scope};
-use super::{Context, Row, Rows, print, row_scope};
+use super::{Context, Row, Rows, mentions, print, row_scope};
 
 /// Drops or keeps each level of a document by an expression.
 #[derive(Clone, Debug)]
@@ -158,17 +158,4 @@ enum Decision {
     Keep,
     Prune,
     Descend,
-}
-
-/// Whether a text that begins so is part of an expression.
-fn mentions(value: &Value<'_>, start: &str) -> bool {
-    let mut open = vec![*value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(text) if text.starts_with(start) => return true,
-            Value::Document(inner) | Value::Array(inner) => open.extend(inner.values()),
-            _ => {}
-        }
-    }
-    false
 }

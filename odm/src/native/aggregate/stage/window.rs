@@ -16,6 +16,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::Changes;
 use super::super::super::needs::Needs;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Expression, Scope};
@@ -147,6 +148,13 @@ impl Windows {
             output,
             given,
         })
+    }
+
+    /// What it does to the paths of a document.
+    pub(in super::super) fn changes(&self) -> Changes {
+        let functions = self.given.as_value().as_document();
+        let names = functions.into_iter().flat_map(Doc::elements);
+        Changes::only(names.map(|function| function.name_str().to_owned()).collect())
     }
 
     /// As `explain` shows it: the order that it needs, and the functions.

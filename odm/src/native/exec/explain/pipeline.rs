@@ -35,7 +35,9 @@ pub(crate) fn explain_aggregate(
     let is_all = under.as_ref().is_some_and(|under| {
         prepared.pipeline.is_over_at(under.first) && !prepared.pipeline.reads_by_distance()
     });
-    let tallies = match execute && !is_all {
+    // What is read is counted by itself. Only what orders or computes may fail.
+    let may_fail = |under: &Under| under.find.query.sort.is_some() || under.computes;
+    let tallies = match execute && (!is_all || under.as_ref().is_some_and(may_fail)) {
         true => request.count_stages(read, &prepared)?,
         false => Vec::new(),
     };
@@ -116,6 +118,8 @@ struct Under {
     /// The first stage that is left.
     first: usize,
     shaped: Option<Shaping>,
+    /// Whether that computes fields.
+    computes: bool,
 }
 
 impl Under {
@@ -126,6 +130,7 @@ impl Under {
             what: Explained::Find,
             first: prepared.first,
             shaped: None,
+            computes: false,
         };
         let has_bounds = find.skip > 0 || find.limit > 0;
         if has_bounds {
@@ -156,6 +161,7 @@ impl Under {
                 projection.is_flat(),
                 kept.as_ref(),
             ));
+            under.computes = !projection.only_keeps();
             under.first += 1;
             return under;
         }
