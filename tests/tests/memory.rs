@@ -98,6 +98,18 @@ async fn a_sort_of_more_than_100_mb_must_be_allowed() {
         doc! { "$project": { "s": 0 } },
     ]);
     assert_eq!(first.await.unwrap().len(), 2);
+    // A find may use a disk where nobody says that it must not.
+    let find = doc! { "find": "large", "sort": { "k": 1 }, "batchSize": 1 };
+    db.run_command(find.clone()).await.unwrap();
+    let mut find = find;
+    find.insert("allowDiskUse", false);
+    assert_eq!(db.run_command(find).await.unwrap_err().code(), Some(292));
+    // What several pipelines get a server gives to them a part at a time.
+    let several =
+        doc! { "first": [{ "$limit": 2 }, { "$project": { "_id": 1 } }], "count": [{ "$count": "n" }] };
+    let found = large.aggregate_raw([doc! { "$facet": several }]).await.unwrap();
+    let expected = doc! { "first": [{ "_id": 0 }, { "_id": 1 }], "count": [{ "n": 8 }] };
+    assert_eq!(found, [expected]);
 }
 
 #[tokio::test]

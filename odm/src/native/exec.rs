@@ -150,19 +150,36 @@ pub(crate) fn after(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }
 
-/// When an operation must have ended.
+/// When an operation must have ended. Of a cursor only the time counts in which it is asked for something.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,
+    /// How much time there is left, while nothing is asked for.
+    left: Option<Duration>,
     ticks: u32,
 }
 
 impl Deadline {
     /// A deadline this far from now, by [`after`]; none without a limit.
-    pub(crate) fn after(limit: Option<std::time::Duration>) -> Deadline {
+    pub(crate) fn after(limit: Option<Duration>) -> Deadline {
         Deadline {
             at: limit.and_then(after),
+            left: None,
             ticks: 0,
+        }
+    }
+
+    /// Stops the clock.
+    pub(crate) fn pause(&mut self) {
+        if let Some(at) = self.at.take() {
+            self.left = Some(at.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Lets the clock go on.
+    pub(crate) fn resume(&mut self) {
+        if let Some(left) = self.left.take() {
+            self.at = after(left);
         }
     }
 

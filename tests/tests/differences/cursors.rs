@@ -1,5 +1,8 @@
 //! When cursors end: what a server knows of its plan when a batch is full.
 
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
 use odm_tests::command::{insert, run};
@@ -9,6 +12,7 @@ crate::on_every_backend! {
     a_bound_that_is_reached_closes_a_later_batch,
     the_one_document_with_an_id_closes_a_find,
     a_view_is_asked_as_stages_are,
+    time_between_batches_does_not_count,
 }
 
 /// How many documents each batch of one has, and whether the cursor was open behind it.
@@ -88,4 +92,19 @@ async fn a_view_is_asked_as_stages_are(db: &Db) {
     let limited = |name: &str| doc! { "find": name, "limit": 1 };
     assert_eq!(batches(db, limited("c")).await, [(1, false)]);
     assert_eq!(batches(db, limited("v")).await, [(1, true), (0, false)]);
+}
+
+/// What `maxTimeMS` limits is the time in which documents are looked for, not that in which nobody asks for any.
+async fn time_between_batches_does_not_count(db: &Db) {
+    insert(db, "c", (0..1000).map(|id| doc! { "_id": id }).collect()).await;
+    let limit = Duration::from_millis(400);
+    let c = db.raw_collection("c");
+    let mut finds = c.find_all().batch_size(2).max_time(limit).stream();
+    let stages = [doc! { "$set": { "a": 1 } }];
+    let mut aggregates = c.aggregate_raw(stages).batch_size(2).max_time(limit).stream();
+    finds.try_next().await.unwrap().expect("a document");
+    aggregates.try_next().await.unwrap().expect("a document");
+    tokio::time::sleep(limit + limit / 2).await;
+    assert_eq!(finds.try_collect::<Vec<_>>().await.unwrap().len(), 999);
+    assert_eq!(aggregates.try_collect::<Vec<_>>().await.unwrap().len(), 999);
 }

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, Timestamp, bson, doc};
-use odm_tests::command::{batch, code, run};
+use odm_tests::command::{batch, code, insert, run};
 
 crate::on_every_backend! {
     the_last_condition_by_kind_tells_the_position,
@@ -23,6 +23,7 @@ crate::on_every_backend! {
     what_is_not_a_number_keeps_its_sign,
     a_positional_projection_needs_a_filter_of_fields,
     no_timestamp_is_given_twice,
+    the_first_error_ends_a_batch_in_a_transaction,
 }
 
 async fn no_timestamp_is_given_twice(db: &Db) {
@@ -511,5 +512,27 @@ async fn a_positional_projection_needs_a_filter_of_fields(db: &Db) {
         assert_eq!(code(db, find(doc! { "n": 1 })).await, 0, "{filter}");
         let modify = doc! { "findAndModify": "c", "query": filter.clone(), "fields": { "n.$": 1 }, "update": { "$set": { "z": 1 } } };
         assert_eq!(code(db, modify).await, expected, "{filter}");
+    }
+}
+
+async fn the_first_error_ends_a_batch_in_a_transaction(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 0 }]).await;
+    let documents = [1, 1, 2, 2, 3].map(|id| doc! { "_id": id }).to_vec();
+    let statement = doc! { "q": { "_id": 0 }, "u": { "$inc": { "n": 1 } } };
+    let wrong = doc! { "q": { "_id": 0 }, "u": { "$set": { "_id": 5 } } };
+    let updates = vec![wrong.clone(), statement, wrong];
+    for (command, done) in [
+        (
+            doc! { "insert": "c", "documents": documents, "ordered": false },
+            1,
+        ),
+        (doc! { "update": "c", "updates": updates, "ordered": false }, 0),
+    ] {
+        let tx = db.begin().await.unwrap();
+        let reply = tx.run_command(command.clone()).await.unwrap();
+        let errors = reply.get_array("writeErrors").unwrap().len();
+        assert_eq!((errors, reply.get_i32("n").unwrap()), (1, done), "{reply}");
+        let ended = tx.run_command(doc! { "find": "c" }).await;
+        assert_eq!(ended.unwrap_err().code(), Some(251), "{command}");
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use self::counted::Tally;
 pub(crate) use self::early::Read;
 pub(crate) use self::looks::Beginning;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
-pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
+pub(crate) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 
 /// Gives documents one after another to what it is given.
 pub(crate) type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;

@@ -186,6 +186,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             batch_size,
             single: false,
             listing: false,
+            stays: false,
         })
     })))
 }

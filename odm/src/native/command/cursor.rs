@@ -35,6 +35,8 @@ pub(crate) struct Opened {
     pub(super) single: bool,
     /// Whether the batch stands last in the reply.
     pub(super) listing: bool,
+    /// Whether it stays open however long it is not used.
+    pub(super) stays: bool,
 }
 
 /// Where the documents come from.
@@ -81,6 +83,13 @@ struct Waiting {
     rows: Rows,
     view: Option<Arc<View>>,
     used: Instant,
+    stays: bool,
+}
+
+impl Waiting {
+    fn is_idle(&self, now: Instant) -> bool {
+        !self.stays && now.saturating_duration_since(self.used) >= IDLE
+    }
 }
 
 /// The cursors of one engine.
@@ -179,6 +188,7 @@ impl Cursors {
             batch_size,
             single,
             listing,
+            stays,
         } = opened;
         let most = batch_size.unwrap_or(FIRST_BATCH);
         let (first, more) = if most == 0 {
@@ -201,7 +211,7 @@ impl Cursors {
                 }
                 rows = Rows::Held(held);
             }
-            self.keep(ns.clone(), rows, view)
+            self.keep(ns.clone(), rows, view, stays)
         } else {
             0
         };
@@ -212,7 +222,7 @@ impl Cursors {
         })
     }
 
-    fn keep(&self, ns: String, rows: Rows, view: Option<Arc<View>>) -> i64 {
+    fn keep(&self, ns: String, rows: Rows, view: Option<Arc<View>>, stays: bool) -> i64 {
         let used = Instant::now();
         self.close_idle(used);
         let mut open = self.open();
@@ -230,16 +240,24 @@ impl Cursors {
                 break id;
             }
         };
-        open.insert(id, Waiting { ns, rows, view, used });
+        open.insert(
+            id,
+            Waiting {
+                ns,
+                rows,
+                view,
+                used,
+                stays,
+            },
+        );
         id
     }
 
     /// Closes the cursors that have not been used for long: each keeps a state of the database from being given up.
     pub(crate) fn close_idle(&self, now: Instant) {
-        let is_idle = |waiting: &mut Waiting| now.saturating_duration_since(waiting.used) >= IDLE;
         let idle: Vec<_> = {
             let mut open = self.open();
-            open.extract_if(|_, waiting| is_idle(waiting)).collect()
+            open.extract_if(|_, waiting| waiting.is_idle(now)).collect()
         };
         // Giving a state up may take the store a while: not under the lock.
         drop(idle);
@@ -255,7 +273,7 @@ impl Cursors {
         let mut waiting = {
             let mut open = self.open();
             let waiting = open.get(&id).ok_or_else(missing)?;
-            if waiting.used.elapsed() >= IDLE {
+            if waiting.is_idle(Instant::now()) {
                 open.remove(&id);
                 return Err(missing());
             }

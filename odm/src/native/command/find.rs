@@ -135,6 +135,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     } = ask(call, &fields)?;
     let ns = request.namespace.to_string();
     let single = fields.flag("singleBatch");
+    let stays = fields.flag("noCursorTimeout");
     let tailable = request.tail.is_some();
     Ok(Job::Open(Box::new(move |read| {
         check_uuid(read.catalog(), &request.namespace, expected)?;
@@ -156,6 +157,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
             // Nor does it keep anything open.
             single: single || listing,
             listing,
+            stays,
         })
     })))
 }
@@ -202,6 +204,7 @@ fn extras(fields: &Fields<'_>) -> Result<Extras> {
     Ok(Extras {
         return_key: fields.flag("returnKey"),
         record_id: fields.flag("showRecordId"),
+        in_memory: fields.get("allowDiskUse").is_some() && !fields.flag("allowDiskUse"),
         of_collections,
     })
 }

@@ -237,6 +237,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
             batch_size,
             single: false,
             listing: true,
+            stays: false,
         })
     })))
 }

@@ -524,6 +524,13 @@ impl AggregateCursor {
 
     /// The next results, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+        self.setting.deadline.resume();
+        let batch = self.read_batch(read, most);
+        self.setting.deadline.pause();
+        batch
+    }
+
+    fn read_batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let mut packed = Packed::default();
         // At first no more than are asked for, since what comes behind them may fail.
         let mut wanted = most;

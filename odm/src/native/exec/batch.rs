@@ -48,7 +48,8 @@ pub(crate) fn run(
                 index += 1;
             }
         }
-        if batch.ordered && outcome.errors.len() > failed {
+        // The first error ends a transaction, and with it the batch.
+        if (batch.ordered || write.in_transaction()) && outcome.errors.len() > failed {
             break;
         }
     }

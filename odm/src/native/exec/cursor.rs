@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::super::aggregate::pipeline::Memory;
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::doc::framed;
@@ -120,6 +121,8 @@ pub(crate) struct Extras {
     pub(crate) return_key: bool,
     /// The record's id, in a field of its own.
     pub(crate) record_id: bool,
+    /// Whether what is put in order is to be held in the memory that there is for it.
+    pub(crate) in_memory: bool,
     /// Another option that only cursors of collections have.
     pub(crate) of_collections: Option<&'static str>,
 }
@@ -307,6 +310,7 @@ impl FindCursor {
             let limits = Limits {
                 skip: request.skip,
                 limit,
+                memory: Memory::of(!request.extras.in_memory),
             };
             let query = &request.query;
             let found = search::all(read, &collection, query, &plan, limits, request.deadline);
@@ -459,8 +463,22 @@ impl FindCursor {
 
     /// The next documents, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
-        self.read_batch(read, most)
-            .map_err(|fault| self.request.query.in_run(fault))
+        if let Some(deadline) = self.deadline() {
+            deadline.resume();
+        }
+        let batch = self.read_batch(read, most);
+        if let Some(deadline) = self.deadline() {
+            deadline.pause();
+        }
+        batch.map_err(|fault| self.request.query.in_run(fault))
+    }
+
+    /// When it must have found all documents, if it still looks for them.
+    fn deadline(&mut self) -> Option<&mut Deadline> {
+        match &mut self.state {
+            State::Walking { walk, .. } => Some(&mut walk.deadline),
+            State::Sorted(..) | State::Done => None,
+        }
     }
 
     fn read_batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {

@@ -1,5 +1,6 @@
 //! Changing or removing one document and giving it back.
 
+use super::super::aggregate::pipeline::Memory;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Asked;
@@ -89,6 +90,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     let limits = Limits {
         skip: 0,
         limit: Some(1),
+        memory: Memory::of(true),
     };
     let (found, _) =
         search::all(write, &collection, &query, &plan, limits, request.deadline).map_err(told)?;

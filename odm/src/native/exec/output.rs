@@ -5,7 +5,7 @@ mod parse;
 use std::sync::Arc;
 
 use super::super::aggregate::expression::{Expression, Scope};
-use super::super::aggregate::pipeline::IN_RUN;
+use super::super::aggregate::pipeline::{IN_RUN, Memory};
 use super::super::aggregate::transform::Transform;
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
@@ -523,6 +523,7 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
     let limits = Limits {
         skip: 0,
         limit: Some(1),
+        memory: Memory::of(true),
     };
     let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::super::aggregate::pipeline::{Memory, OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::catalog::Collection;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
@@ -51,6 +52,8 @@ pub(crate) struct Limits {
     pub(crate) skip: u64,
     /// `None`: all.
     pub(crate) limit: Option<u64>,
+    /// How much may be held to bring documents in order.
+    pub(crate) memory: Memory,
 }
 
 /// Finds all documents at once, in the query's order.
@@ -88,6 +91,7 @@ pub(crate) fn all(
                     key.clear();
                     order.write_key(Doc::Raw(document), known.as_ref(), &mut key)?;
                     top.offer(&key, record, document);
+                    limits.memory.hold(top.held, OVER_MEMORY, SORT_OVER_MEMORY)?;
                 }
                 Ok(Flow::Continue)
             })?;
@@ -145,7 +149,11 @@ pub(crate) fn to_write(
 ) -> Result<(Vec<Found>, Result<()>)> {
     let limit = (!is_multi).then_some(1);
     let plan = query.plan(read, collection, limit, deadline)?;
-    let limits = Limits { skip: 0, limit };
+    let limits = Limits {
+        skip: 0,
+        limit,
+        memory: Memory::of(true),
+    };
     if query.order_after(&plan).is_some() {
         let (found, _) = all(read, collection, query, &plan, limits, deadline)?;
         return Ok((found, Ok(())));
@@ -218,6 +226,8 @@ struct Top<'a> {
     heap: BinaryHeap<Ranked>,
     all: Vec<Ranked>,
     offered: u64,
+    /// Bytes.
+    held: usize,
 }
 
 /// Small, because a heap moves it: what mostly decides, and the rest elsewhere.
@@ -278,6 +288,7 @@ impl<'a> Top<'a> {
             heap: BinaryHeap::new(),
             all: Vec::new(),
             offered: 0,
+            held: 0,
         }
     }
 
@@ -308,9 +319,15 @@ impl<'a> Top<'a> {
             }),
         };
         match self.keep {
-            None => self.all.push(ranked()),
+            None => {
+                self.held += key.len() + document.len();
+                self.all.push(ranked());
+            }
             Some(0) => {}
-            Some(keep) if self.heap.len() < keep => self.heap.push(ranked()),
+            Some(keep) if self.heap.len() < keep => {
+                self.held += key.len() + document.len();
+                self.heap.push(ranked());
+            }
             Some(_) => {
                 // A later document with an equal key never displaces an earlier one.
                 let is_less = |worst: &Ranked| match head.cmp(&worst.head) {

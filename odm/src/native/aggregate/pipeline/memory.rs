@@ -30,7 +30,7 @@ impl Memory {
     }
 
     /// Refuses to hold more than is allowed.
-    pub(in super::super) fn hold(self, bytes: usize, code: i32, message: &'static str) -> Result<()> {
+    pub(crate) fn hold(self, bytes: usize, code: i32, message: &'static str) -> Result<()> {
         let most = match self {
             Memory::Usual => MEMORY_LIMIT,
             Memory::WithDisk => MEMORY_WITH_DISK,
@@ -53,8 +53,8 @@ impl Memory {
 }
 
 /// The code of a stage that holds more than it may.
-pub(in super::super) const OVER_MEMORY: i32 = 292;
+pub(crate) const OVER_MEMORY: i32 = 292;
 
 /// What a sort says of that.
-pub(in super::super) const SORT_OVER_MEMORY: &str =
+pub(crate) const SORT_OVER_MEMORY: &str =
     "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.";

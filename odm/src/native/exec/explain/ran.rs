@@ -1,5 +1,6 @@
 //! What a plan did: it is run, changes nothing, and counts.
 
+use super::super::super::aggregate::pipeline::Memory;
 use super::super::super::catalog::Collection;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::Result;
@@ -72,6 +73,7 @@ pub(super) fn run(
         let limits = Limits {
             skip: 0,
             limit: Some(most),
+            memory: Memory::of(true),
         };
         let (found, examined) = search::all(read, collection, query, &plan, limits, request.deadline)?;
         ran.matched = found.len() as u64;
