@@ -48,6 +48,7 @@ mod stages;
 mod stages_more;
 mod targets;
 mod texts;
+mod ties;
 mod updates;
 mod values;
 mod values_more;

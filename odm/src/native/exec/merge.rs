@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::fault::Result;
+use super::super::heap;
 use super::super::plan::Stream;
 use super::super::storage::Read;
 use super::scan::{Entry, Scan};
@@ -140,60 +141,31 @@ impl Merge {
     }
 }
 
-/// Where the next key of each source is in the order, in a heap. Which of equals comes first is as on the server, whose
-/// heap moves its elements in the same way.
+/// Where the next key of each source is in the order, in a heap.
 struct Heads(Vec<(Vec<u8>, usize)>);
 
 impl Heads {
     fn extend(&mut self, head: Option<(Vec<u8>, usize)>) {
         if let Some(head) = head {
-            let hole = self.0.len();
             self.0.push(head);
-            self.rise(hole);
+            heap::rise(&mut self.0, &is_behind);
         }
     }
 
     /// Takes the source of the first key.
     fn pop(&mut self) -> Option<usize> {
         let last = self.0.pop()?;
-        let length = self.0.len();
         let Some(first) = self.0.first_mut() else {
             return Some(last.1);
         };
         let (_, position) = std::mem::replace(first, last);
-        // The hole goes down to the bottom, whatever is to fill it.
-        let (mut hole, mut child) = (0, 0);
-        while child < (length - 1) / 2 {
-            child = 2 * (child + 1);
-            if self.is_behind(child, child - 1) {
-                child -= 1;
-            }
-            self.0.swap(hole, child);
-            hole = child;
-        }
-        if length.is_multiple_of(2) && child == (length - 2) / 2 {
-            child = 2 * child + 1;
-            self.0.swap(hole, child);
-            hole = child;
-        }
-        self.rise(hole);
+        heap::settle(&mut self.0, &is_behind);
         Some(position)
     }
+}
 
-    fn rise(&mut self, mut hole: usize) {
-        while hole > 0 {
-            let parent = (hole - 1) / 2;
-            if !self.is_behind(parent, hole) {
-                return;
-            }
-            self.0.swap(parent, hole);
-            hole = parent;
-        }
-    }
-
-    fn is_behind(&self, one: usize, another: usize) -> bool {
-        self.0[one].0 > self.0[another].0
-    }
+fn is_behind(one: &(Vec<u8>, usize), another: &(Vec<u8>, usize)) -> bool {
+    one.0 > another.0
 }
 
 impl Source {

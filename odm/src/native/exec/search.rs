@@ -1,12 +1,12 @@
 //! Finding the documents of a query, in its order.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 use super::super::aggregate::pipeline::{Memory, OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::catalog::Collection;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
+use super::super::heap::First;
 use super::super::kept;
 use super::super::plan::Plan;
 use super::super::storage::Read;
@@ -192,7 +192,7 @@ fn nearest(
             ..within.plan(read, collection, Some(limit), deadline)?
         };
         let mut walk = Walk::new(&plan, collection, deadline);
-        let mut top = Top::new(Some(wanted), query.kept());
+        let mut top = Top::new(Some(wanted), query.kept()).stable();
         let mut key = Vec::new();
         walk.documents(read, collection, &mut |record, document| {
             if test(&within, &plan, document)? {
@@ -218,13 +218,12 @@ fn nearest(
     Ok(Some((Vec::new(), examined)))
 }
 
-/// The first `keep` of the offered documents by key; equal keys keep the order they came in.
+/// The first `keep` of the offered documents by key, or all of them.
 struct Top<'a> {
-    keep: Option<usize>,
     /// What is kept of a document, if that is not all.
     fields: Option<&'a kept::Kept>,
-    heap: BinaryHeap<Ranked>,
-    all: Vec<Ranked>,
+    first: First<Ranked>,
+    compare: fn(&Ranked, &Ranked) -> Ordering,
     offered: u64,
     /// Bytes.
     held: usize,
@@ -255,40 +254,34 @@ fn head(key: &[u8]) -> u64 {
     }
 }
 
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
+/// Of equal keys the first of a few are those that the server has.
+fn by_keys(one: &Ranked, another: &Ranked) -> Ordering {
+    let keys = || one.kept.key.cmp(&another.kept.key);
+    one.head.cmp(&another.head).then_with(keys)
 }
 
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let keys = || self.kept.key.cmp(&other.kept.key);
-        self.head
-            .cmp(&other.head)
-            .then_with(keys)
-            .then(self.order.cmp(&other.order))
-    }
+/// Equal keys keep the order in which they came.
+fn as_they_came(one: &Ranked, another: &Ranked) -> Ordering {
+    by_keys(one, another).then(one.order.cmp(&another.order))
 }
 
 impl<'a> Top<'a> {
     /// Keeps the first `keep`, or all.
     fn new(keep: Option<usize>, fields: Option<&'a kept::Kept>) -> Top<'a> {
         Top {
-            keep,
             fields,
-            heap: BinaryHeap::new(),
-            all: Vec::new(),
+            first: First::of(keep.unwrap_or(usize::MAX)),
+            compare: by_keys,
             offered: 0,
             held: 0,
+        }
+    }
+
+    /// The same, with equals as they came.
+    fn stable(self) -> Top<'a> {
+        Top {
+            compare: as_they_came,
+            ..self
         }
     }
 
@@ -302,62 +295,45 @@ impl<'a> Top<'a> {
             None => out.extend_from_slice(document),
             Some(fields) => fields.write(document, out),
         };
-        let copied = || {
-            let mut out = Vec::new();
-            copy(&mut out);
-            out
+        let Some(worst) = self.first.worst() else {
+            let mut copied = Vec::new();
+            copy(&mut copied);
+            self.held += key.len() + document.len();
+            let found = Found {
+                record,
+                document: copied,
+            };
+            let key = key.to_vec();
+            let ranked = Ranked {
+                head,
+                order,
+                kept: Box::new(Kept { key, found }),
+            };
+            return self.first.push(ranked, &self.compare);
         };
-        let ranked = || Ranked {
-            head,
-            order,
-            kept: Box::new(Kept {
-                key: key.to_vec(),
-                found: Found {
-                    record,
-                    document: copied(),
-                },
-            }),
+        // A later document with an equal key never displaces an earlier one.
+        let is_less = match head.cmp(&worst.head) {
+            Ordering::Equal => key < worst.kept.key.as_slice(),
+            order => order.is_lt(),
         };
-        match self.keep {
-            None => {
-                self.held += key.len() + document.len();
-                self.all.push(ranked());
-            }
-            Some(0) => {}
-            Some(keep) if self.heap.len() < keep => {
-                self.held += key.len() + document.len();
-                self.heap.push(ranked());
-            }
-            Some(_) => {
-                // A later document with an equal key never displaces an earlier one.
-                let is_less = |worst: &Ranked| match head.cmp(&worst.head) {
-                    Ordering::Equal => key < worst.kept.key.as_slice(),
-                    order => order.is_lt(),
-                };
-                if let Some(mut worst) = self.heap.peek_mut()
-                    && is_less(&worst)
-                {
-                    // Where documents come in the reverse order each of them comes here.
-                    (worst.head, worst.order) = (head, order);
-                    let Kept { key: own, found } = &mut *worst.kept;
-                    own.clear();
-                    own.extend_from_slice(key);
-                    found.record = record;
-                    found.document.clear();
-                    copy(&mut found.document);
-                }
-            }
+        if is_less {
+            // Where documents come in the reverse order each of them comes here.
+            let change = |worst: &mut Ranked| {
+                (worst.head, worst.order) = (head, order);
+                let Kept { key: own, found } = &mut *worst.kept;
+                own.clear();
+                own.extend_from_slice(key);
+                found.record = record;
+                found.document.clear();
+                copy(&mut found.document);
+            };
+            self.first.replace(change, &self.compare);
         }
     }
 
     /// The kept documents in order.
     fn into_sorted(self) -> Vec<Found> {
-        let mut all = if self.keep.is_some() {
-            self.heap.into_vec()
-        } else {
-            self.all
-        };
-        all.sort_unstable();
-        all.into_iter().map(|ranked| ranked.kept.found).collect()
+        let sorted = self.first.into_sorted(&self.compare);
+        sorted.into_iter().map(|ranked| ranked.kept.found).collect()
     }
 }

@@ -6,6 +6,7 @@ use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
+use super::super::introsort;
 use super::super::sort::reached;
 use super::apply::{Context, Outcome};
 use super::path::Location;
@@ -150,7 +151,9 @@ impl Push {
         };
         items.splice(at..at, self.items.iter().cloned());
         if let Some(order) = &self.sort {
-            items.sort_by(|a, b| order.compare(&a.as_value(), &b.as_value(), context.collation));
+            introsort::sort_by(&mut items, |a, b| {
+                order.compare(&a.as_value(), &b.as_value(), context.collation)
+            });
         }
         if let Some(slice) = self.slice {
             let kept = kept(slice, items.len());

@@ -4,6 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::heap::First;
 use super::super::super::matcher::Changes;
 use super::super::super::metadata::Kind;
 use super::super::super::needs::Needs;
@@ -109,7 +110,8 @@ impl Sort {
             .limit
             .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let shows = self.is_first && context.wanted.has(Kind::SortKey);
-        let mut rows: Vec<(Vec<u8>, Row)> = Vec::new();
+        let compare = |one: &(Vec<u8>, Row), another: &(Vec<u8>, Row)| one.0.cmp(&another.0);
+        let mut first: First<(Vec<u8>, Row)> = First::of(limit);
         let mut held = 0usize;
         for row in input {
             let mut row = row?;
@@ -118,19 +120,21 @@ impl Sort {
                 let parts = self.spec.parts(Doc::Raw(&row), row.metadata())?;
                 row.know(|metadata| metadata.sort_key = Some(parts));
             }
-            held += row.len() + key.len();
-            rows.push((key, row));
-            // Twice the limit is sorted and cut at once, so that a row costs the logarithm of the limit.
-            if rows.len() >= limit.saturating_mul(2).max(64) {
-                rows.sort_by(|a, b| a.0.cmp(&b.0));
-                rows.truncate(limit);
-                held = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
+            let size = key.len() + row.len();
+            let displaced = match first.worst() {
+                Some((worst, _)) if key >= *worst => continue,
+                Some((worst, other)) => Some(worst.len() + other.len()),
+                None => None,
+            };
+            match displaced {
+                Some(_) => first.replace(|worst| *worst = (key, row), &compare),
+                None => first.push((key, row), &compare),
             }
+            held = held + size - displaced.unwrap_or(0);
             context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
         }
-        rows.sort_by(|a, b| a.0.cmp(&b.0));
-        rows.truncate(limit);
-        Ok(Box::new(rows.into_iter().map(|(_, row)| Ok(row))))
+        let rows = first.into_sorted(&compare).into_iter();
+        Ok(Box::new(rows.map(|(_, row)| Ok(row))))
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
+use super::super::super::super::introsort;
 use super::super::super::super::sort::reached;
 use super::super::super::print;
 use super::super::arithmetic::to_long;
@@ -106,10 +107,12 @@ pub(super) fn sort(
     };
     let mut items: Vec<Value<'_>> = items.values().collect();
     match order.value() {
-        Some(Value::Document(fields)) => items.sort_by(|a, b| sorted_by(a, b, fields, collation)),
+        Some(Value::Document(fields)) => {
+            introsort::sort_by(&mut items, |a, b| sorted_by(a, b, fields, collation));
+        }
         Some(sign) => {
             let descending = as_i64_exact(&sign) == Some(-1);
-            items.sort_by(|a, b| directed(collation.compare(a, b), descending));
+            introsort::sort_by(&mut items, |a, b| directed(collation.compare(a, b), descending));
         }
         None => {}
     }
