@@ -228,6 +228,10 @@ fn find(random: &mut Random, world: &World) -> Step {
         }
         _ => {
             let mut order = sort(random);
+            // Of equals those come first that do on the server, where both read the collection.
+            if world.indexes.is_empty() && order.len() > 1 && random.one_in(3) {
+                order.remove("_id");
+            }
             if filter.contains_key("$text") && random.one_in(2) {
                 order = doc! { "score": { "$meta": "textScore" }, "_id": 1 };
             }

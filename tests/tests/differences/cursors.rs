@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
 use odm::Db;
 use odm::bson::{Bson, Document, doc};
 use odm_tests::command::{insert, run};
