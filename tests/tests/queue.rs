@@ -3,7 +3,7 @@
 
 use odm::{Db, Durability};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
-use odm_tests::queue::{History, Load, Verdict, What, judge, run};
+use odm_tests::queue::{Event, History, Load, Verdict, What, judge, run};
 
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name)
@@ -103,10 +103,19 @@ async fn the_judge_notices_what_cannot_be() {
             .iter()
             .map(|job| (job.id, job.lease.as_ref().map_or(0, |lease| lease.1)));
         let newest: std::collections::HashMap<_, _> = newest.collect();
-        let late = history.events.iter_mut().find(|event| {
-            event.what == What::Acked(false) && event.end.is_some() && event.token < newest[&event.job]
-        });
-        late.map(|event| event.what = What::Acked(true)).is_some()
+        let given = |event: &&Event| matches!(event.what, What::Claimed(_)) && event.end.is_some();
+        let mut claims = history.events.iter().filter(given);
+        let Some(old) = claims.find(|claim| claim.token < newest[&claim.job]) else {
+            return false;
+        };
+        let late = Event {
+            what: What::Acked(true),
+            start: u64::MAX - 1,
+            end: Some(u64::MAX),
+            ..old.clone()
+        };
+        history.events.push(late);
+        true
     });
     spoil("too many attempts", &|history| {
         history.jobs[0].attempts = 1_000;
