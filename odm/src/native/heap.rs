@@ -12,6 +12,7 @@ pub(crate) fn make<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
 }
 
 /// Makes a heap of one that is followed by another item.
+#[inline]
 pub(crate) fn rise<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     if let Some(last) = items.len().checked_sub(1) {
         rise_from(items, last, 0, less);
@@ -19,6 +20,7 @@ pub(crate) fn rise<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
 }
 
 /// Makes a heap again of one whose first item is another.
+#[inline]
 pub(crate) fn settle<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     if !items.is_empty() {
         sink(items, 0, less);
@@ -26,6 +28,7 @@ pub(crate) fn settle<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
 }
 
 /// Makes the greatest item the last, and a heap of the others.
+#[inline]
 pub(crate) fn pop<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     if let Some(last) = items.len().checked_sub(1) {
         items.swap(0, last);
@@ -41,6 +44,7 @@ pub(crate) fn sort<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
 }
 
 /// Moves an item to its place among those below it: first to the bottom, whatever it is, and then up.
+#[inline]
 fn sink<T>(items: &mut [T], top: usize, less: &impl Fn(&T, &T) -> bool) {
     let length = items.len();
     let (mut hole, mut child) = (top, top);
@@ -60,6 +64,7 @@ fn sink<T>(items: &mut [T], top: usize, less: &impl Fn(&T, &T) -> bool) {
     rise_from(items, hole, top, less);
 }
 
+#[inline]
 fn rise_from<T>(items: &mut [T], mut hole: usize, top: usize, less: &impl Fn(&T, &T) -> bool) {
     while hole > top {
         let parent = (hole - 1) / 2;

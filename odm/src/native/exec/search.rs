@@ -223,7 +223,7 @@ struct Top<'a> {
     /// What is kept of a document, if that is not all.
     fields: Option<&'a kept::Kept>,
     first: First<Ranked>,
-    compare: fn(&Ranked, &Ranked) -> Ordering,
+    is_stable: bool,
     offered: u64,
     /// Bytes.
     held: usize,
@@ -254,15 +254,20 @@ fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// Of equal keys the first of a few are those that the server has.
-fn by_keys(one: &Ranked, another: &Ranked) -> Ordering {
-    let keys = || one.kept.key.cmp(&another.kept.key);
-    one.head.cmp(&another.head).then_with(keys)
-}
-
-/// Equal keys keep the order in which they came.
-fn as_they_came(one: &Ranked, another: &Ranked) -> Ordering {
-    by_keys(one, another).then(one.order.cmp(&another.order))
+/// The order of documents by their keys. Equals keep that in which they came, or are equal: the first of a few are then
+/// those that the server has.
+#[inline]
+fn ranks(is_stable: bool) -> impl Fn(&Ranked, &Ranked) -> Ordering {
+    move |one, another| match one.head.cmp(&another.head) {
+        Ordering::Equal => {
+            let keys = one.kept.key.cmp(&another.kept.key);
+            keys.then_with(|| match is_stable {
+                true => one.order.cmp(&another.order),
+                false => Ordering::Equal,
+            })
+        }
+        order => order,
+    }
 }
 
 impl<'a> Top<'a> {
@@ -271,7 +276,7 @@ impl<'a> Top<'a> {
         Top {
             fields,
             first: First::of(keep.unwrap_or(usize::MAX)),
-            compare: by_keys,
+            is_stable: false,
             offered: 0,
             held: 0,
         }
@@ -280,7 +285,7 @@ impl<'a> Top<'a> {
     /// The same, with equals as they came.
     fn stable(self) -> Top<'a> {
         Top {
-            compare: as_they_came,
+            is_stable: true,
             ..self
         }
     }
@@ -309,7 +314,7 @@ impl<'a> Top<'a> {
                 order,
                 kept: Box::new(Kept { key, found }),
             };
-            return self.first.push(ranked, &self.compare);
+            return self.first.push(ranked, &ranks(self.is_stable));
         };
         // A later document with an equal key never displaces an earlier one.
         let is_less = match head.cmp(&worst.head) {
@@ -327,13 +332,13 @@ impl<'a> Top<'a> {
                 found.document.clear();
                 copy(&mut found.document);
             };
-            self.first.replace(change, &self.compare);
+            self.first.replace(change, &ranks(self.is_stable));
         }
     }
 
     /// The kept documents in order.
     fn into_sorted(self) -> Vec<Found> {
-        let sorted = self.first.into_sorted(&self.compare);
+        let sorted = self.first.into_sorted(&ranks(self.is_stable));
         sorted.into_iter().map(|ranked| ranked.kept.found).collect()
     }
 }
