@@ -7,6 +7,7 @@ mod arrange;
 mod asked;
 mod counted;
 mod early;
+mod left;
 pub(super) mod length;
 mod looks;
 mod memory;
@@ -27,7 +28,7 @@ use super::transform::{Projection, TransformStage, stage_parts};
 pub(crate) use self::asked::no_order;
 pub(crate) use self::counted::Tally;
 pub(crate) use self::early::Read;
-pub(crate) use self::looks::Beginning;
+pub(crate) use self::left::Beginning;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(crate) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 

@@ -29,7 +29,7 @@ pub(crate) fn count(
         let query = query.by_default(&own);
         return on_collection(read, &resolved.base, &query, (skip, limit), deadline);
     }
-    match view::through(read, ns, query, None, (skip, limit), deadline)? {
+    match view::through(read, ns, query, None, (skip, limit), (deadline, true))? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, &merged, (skip, limit), deadline),
         Some(Through::Rows(rows)) => Ok(rows.len() as u64),
         None => on_collection(read, ns, query, (skip, limit), deadline),

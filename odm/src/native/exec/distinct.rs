@@ -31,7 +31,7 @@ pub(crate) fn distinct(
         // Before what is wrong with the view, unlike in a count.
         query.settled_by(&view::collation_of(read.catalog(), ns))?;
     }
-    match view::through(read, ns, query, None, (0, 0), deadline)? {
+    match view::through(read, ns, query, None, (0, 0), (deadline, true))? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, path, &merged, deadline),
         Some(Through::Rows(rows)) => {
             let own = view::collation_of(read.catalog(), ns);

@@ -303,7 +303,7 @@ impl<'a> Top<'a> {
         let Some(worst) = self.first.worst() else {
             let mut copied = Vec::new();
             copy(&mut copied);
-            self.held += key.len() + document.len();
+            self.held += key.len() + copied.len();
             let found = Found {
                 record,
                 document: copied,

@@ -74,6 +74,13 @@ impl TailCursor {
     /// Code 136 when the last document seen has made room for newer ones, so that some may have been missed;
     /// 175 when the collection is gone.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
+        self.request.deadline.resume();
+        let batch = self.read_batch(read);
+        self.request.deadline.pause();
+        batch
+    }
+
+    fn read_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
         let Some(id) = self.collection else {
             return Ok(None);
         };

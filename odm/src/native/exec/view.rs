@@ -230,7 +230,7 @@ pub(crate) fn through(
     query: &Query,
     projection: Option<&Projection>,
     (skip, limit): (u64, u64),
-    deadline: Deadline,
+    (deadline, allow_disk_use): (Deadline, bool),
 ) -> Result<Option<Through>> {
     if let Some(rows) = list::found(read.catalog(), ns, query)? {
         let most = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -255,7 +255,7 @@ pub(crate) fn through(
         collation: Some(own.clone()),
         hint: query.hint().cloned().or_else(|| natural(query)),
         batch_size: None,
-        allow_disk_use: true,
+        allow_disk_use,
         unvalidated: false,
         now: matcher::now(),
         deadline,
