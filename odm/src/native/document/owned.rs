@@ -107,6 +107,16 @@ pub(crate) fn fields_of(doc: Doc<'_>) -> Fields {
         .collect()
 }
 
+/// A field of a document.
+pub(crate) fn field(name: &str, value: Owned) -> (String, Owned) {
+    (name.to_owned(), value)
+}
+
+/// A document of one field.
+pub(crate) fn one(name: &str, value: Owned) -> Owned {
+    Owned::Document(vec![field(name, value)])
+}
+
 /// The items of an array; nested documents and arrays stay bytes.
 pub(crate) fn items_of(doc: Doc<'_>) -> Vec<Owned> {
     doc.values().map(Owned::from).collect()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use self::pipeline::Piped;
 pub(crate) use self::pipeline::explain_aggregate;
 use self::ran::{Ran, run};
-use super::super::document::owned::fields_of;
+use super::super::document::owned::{field, fields_of};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
 use super::super::matcher::Matcher;
@@ -364,8 +364,4 @@ fn has_keys(access: &Access, views: &[IndexView<'_>]) -> bool {
         Access::Union(parts, _) => parts.iter().any(|part| has_keys(part, views)),
         Access::Merge(streams) => streams.iter().any(|stream| has_keys(&stream.access, views)),
     }
-}
-
-fn field(name: &str, value: Owned) -> (String, Owned) {
-    (name.to_owned(), value)
 }

@@ -1,7 +1,7 @@
 //! Expressions as `explain` shows them: what an operator is given as a list, or by names, and constants told apart.
 
 use super::super::super::document::Owned;
-use super::super::super::document::owned::Fields;
+use super::super::super::document::owned::{Fields, field, one};
 use super::date::PARTS;
 use super::{Base, Expression, Node};
 
@@ -134,16 +134,8 @@ fn body_of(operator: &str, arguments: usize) -> Option<usize> {
     }
 }
 
-fn one(name: &str, value: Owned) -> Owned {
-    Owned::Document(vec![(name.to_owned(), value)])
-}
-
 fn all(nodes: &[Node]) -> Owned {
     Owned::Array(nodes.iter().map(Node::described).collect())
-}
-
-fn field(name: &str, value: Owned) -> (String, Owned) {
-    (name.to_owned(), value)
 }
 
 /// The call of an operator.

@@ -7,6 +7,7 @@ mod plain;
 use std::collections::HashMap;
 
 use super::super::super::collation::Collation;
+use super::super::super::document::owned::one;
 use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::{Changes, Matcher};
@@ -423,7 +424,6 @@ impl Group {
 impl By {
     /// The expression that it is.
     fn shown(&self) -> Owned {
-        let one = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
         let (value, boundaries, default) = match self {
             By::Value(value) => return value.described(),
             By::Field(name, value) => return one(name, value.described()),

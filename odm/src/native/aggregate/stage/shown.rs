@@ -1,5 +1,6 @@
 //! Stages as `explain` shows them.
 
+use super::super::super::document::owned::one;
 use super::super::super::document::{Owned, Value};
 use super::super::super::sort::SortSpec;
 
@@ -10,10 +11,6 @@ pub(crate) struct Shown {
     pub(crate) spec: Owned,
     /// Whether it gives as many documents as the stage that it is a part of gets, in place of as many as that gives.
     pub(crate) is_before: bool,
-}
-
-fn one(name: &str, value: Owned) -> Owned {
-    Owned::Document(vec![(name.to_owned(), value)])
 }
 
 impl Shown {

@@ -3,6 +3,7 @@
 mod read;
 mod write;
 
+use super::super::super::document::owned::field;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
 use super::super::super::matcher::Changes;
@@ -181,10 +182,6 @@ impl Projection {
         self.root.compute(&mut fields, scope)?;
         Ok(fields)
     }
-}
-
-fn field(name: &str, value: Owned) -> (String, Owned) {
-    (name.to_owned(), value)
 }
 
 impl Branch {

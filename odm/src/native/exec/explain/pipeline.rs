@@ -2,7 +2,7 @@
 
 use super::super::super::aggregate::pipeline::{Pipeline, Tally};
 use super::super::super::aggregate::transform::Projection;
-use super::super::super::document::owned::fields_of;
+use super::super::super::document::owned::{field, fields_of};
 use super::super::super::document::{Doc, Fields, Owned};
 use super::super::super::fault::Result;
 use super::super::super::needs::Needs;
@@ -10,7 +10,7 @@ use super::super::super::plan::Shaping;
 use super::super::super::storage::Read;
 use super::super::aggregate::{AggregateRequest, Prepared};
 use super::super::cursor::FindRequest;
-use super::{ExplainRequest, Explained, explain, field};
+use super::{ExplainRequest, Explained, explain};
 
 /// What is told of a read that a pipeline begins with.
 #[derive(Clone, Debug)]

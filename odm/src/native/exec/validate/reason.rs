@@ -2,6 +2,7 @@
 
 use super::super::super::aggregate::expression::{Expression, Scope};
 use super::super::super::collation::Collation;
+pub(super) use super::super::super::document::owned::field;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::{self, Matcher};
@@ -46,10 +47,6 @@ impl Case<'_> {
             .and_then(|matcher| matcher.collated(self.collation).without_clock().matches(self.doc))
             .is_ok_and(|matches| matches != inverted)
     }
-}
-
-pub(super) fn field(name: &str, value: Owned) -> (String, Owned) {
-    (name.to_owned(), value)
 }
 
 pub(super) fn text(text: &str) -> Owned {

@@ -3,6 +3,7 @@
 mod state;
 
 use super::super::super::super::collation::Collation;
+use super::super::super::super::document::owned::{field, one};
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::super::needs::Needs;
@@ -92,8 +93,6 @@ impl Accumulator {
 
     /// The accumulator as `explain` shows it.
     pub(super) fn shown(&self) -> Owned {
-        let one = |name: &str, value: Owned| Owned::Document(vec![(name.to_owned(), value)]);
-        let field = |name: &str, value: Owned| (name.to_owned(), value);
         let counted = |count: &Expression| field("n", count.described());
         let name = match &self.operator {
             Operator::Count => return one("$sum", one("$const", Owned::Int32(1))),
