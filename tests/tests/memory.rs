@@ -104,6 +104,10 @@ async fn a_sort_of_more_than_100_mb_must_be_allowed() {
     let mut find = find;
     find.insert("allowDiskUse", false);
     assert_eq!(db.run_command(find).await.unwrap_err().code(), Some(292));
+    let of_view = doc! { "create": "seen", "viewOn": "large", "pipeline": [{ "$set": { "q": 1 } }] };
+    db.run_command(of_view).await.unwrap();
+    let find = doc! { "find": "seen", "sort": { "k": 1 }, "batchSize": 1, "allowDiskUse": false };
+    assert_eq!(db.run_command(find).await.unwrap_err().code(), Some(292));
     // What several pipelines get a server gives to them a part at a time.
     let several =
         doc! { "first": [{ "$limit": 2 }, { "$project": { "_id": 1 } }], "count": [{ "$count": "n" }] };

@@ -106,4 +106,12 @@ async fn time_between_batches_does_not_count(db: &Db) {
     tokio::time::sleep(limit + limit / 2).await;
     assert_eq!(finds.try_collect::<Vec<_>>().await.unwrap().len(), 999);
     assert_eq!(aggregates.try_collect::<Vec<_>>().await.unwrap().len(), 999);
+    run(db, doc! { "create": "log", "capped": true, "size": 4096 }).await;
+    insert(db, "log", vec![doc! { "_id": 1 }]).await;
+    let mut tail = db.raw_collection("log").find_all().max_time(limit).tail();
+    assert_eq!(tail.try_next().await.unwrap(), Some(doc! { "_id": 1 }));
+    tokio::time::sleep(limit + limit / 2).await;
+    insert(db, "log", vec![doc! { "_id": 2 }]).await;
+    let next = tokio::time::timeout(Duration::from_secs(20), tail.try_next()).await;
+    assert_eq!(next.expect("a document comes").unwrap(), Some(doc! { "_id": 2 }));
 }

@@ -331,4 +331,13 @@ const ORDERED: &[(&str, Seen)] = &[
         r#"{ "aggregate": "one", "cursor": {}, "pipeline": [{ "$lookup": { "from": "c", "as": "j", "let": { "k": "$_id" }, "pipeline": [{ "$addFields": { "q": 1 } }, { "$sort": ORDER }, { "$project": { "_id": 1, "r": "$$k" } }] } }] }"#,
         Seen::Whole,
     ),
+    // The filter of what is found is taken for one of what is given.
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$graphLookup": { "from": "one", "startWith": "$n", "connectFromField": "l", "connectToField": "_id", "as": "g" } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Left,
+    ),
+    (
+        r#"{ "aggregate": "c", "cursor": {}, "pipeline": [{ "$graphLookup": { "from": "one", "startWith": "$n", "connectFromField": "l", "connectToField": "_id", "as": "g", "restrictSearchWithMatch": { "b": 1 } } }, { "$sort": ORDER }, { "$project": { "_id": 1 } }] }"#,
+        Seen::Whole,
+    ),
 ];

@@ -27,6 +27,8 @@ pub(crate) struct GraphLookup {
     depth_field: Option<Vec<String>>,
     /// The filter as given; its variables get their values when it runs.
     restrict: Option<Vec<u8>>,
+    /// The paths at which the filter looks, where these are not all: a server reads them of its input, too.
+    restrict_needs: Option<Needs>,
 }
 
 impl GraphLookup {
@@ -63,6 +65,10 @@ impl GraphLookup {
 
     /// Adds the paths at which it looks at documents; `false` where these are not all.
     pub(in super::super) fn add_needs(&self, needs: &mut Needs) -> bool {
+        let Some(filter) = &self.restrict_needs else {
+            return false;
+        };
+        filter.paths().for_each(|path| needs.add(path));
         self.start.add_needs(needs)
     }
 
@@ -78,6 +84,7 @@ impl GraphLookup {
         };
         let (mut from, mut start, mut connect_from, mut connect_to) = (None, None, None, None);
         let (mut into, mut max_depth, mut depth_field, mut restrict) = (None, None, None, None);
+        let mut restrict_needs = Some(Needs::default());
         if spec.get("from").is_none() {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -91,11 +98,13 @@ impl GraphLookup {
                 ("maxDepth", _) => max_depth = Some(depth(&value)?),
                 ("restrictSearchWithMatch", Value::Document(filter)) => {
                     let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
-                    Matcher::parse_with(filter, unknown).map_err(|fault| {
+                    let matcher = Matcher::parse_with(filter, unknown).map_err(|fault| {
                         fault.prefixed(
                             "Failed to parse 'restrictSearchWithMatch' option to $graphLookup :: caused by :: ",
                         )
                     })?;
+                    let mut needs = Needs::default();
+                    restrict_needs = matcher.root().add_needs(&mut needs).then_some(needs);
                     restrict = Some(filter.to_bytes());
                 }
                 ("restrictSearchWithMatch", other) => {
@@ -163,6 +172,7 @@ impl GraphLookup {
             max_depth,
             depth_field,
             restrict,
+            restrict_needs,
         })
     }
 
