@@ -27,6 +27,7 @@ mod sort;
 mod storage;
 #[cfg(test)]
 mod supported;
+mod tally;
 mod text;
 mod update;
 

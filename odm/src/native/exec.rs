@@ -21,6 +21,7 @@ pub(crate) mod explain;
 pub(crate) mod find_and_modify;
 pub(crate) mod indexes;
 mod merge;
+mod noted;
 pub(crate) mod output;
 mod place;
 pub(crate) mod query;
@@ -31,7 +32,6 @@ pub(crate) mod series;
 pub(crate) mod statement;
 pub(crate) mod statistics;
 pub(crate) mod tail;
-pub(crate) mod tally;
 mod temporary;
 mod trial;
 pub(crate) mod update;
@@ -204,11 +204,4 @@ impl Deadline {
             _ => Ok(()),
         }
     }
-}
-
-/// How much an operation looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Examined {
-    pub(crate) keys: u64,
-    pub(crate) documents: u64,
 }

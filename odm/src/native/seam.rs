@@ -35,12 +35,12 @@ use super::exec::cursor::{FindCursor, FindRequest};
 use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
-use super::exec::tally::{self, Tally};
 use super::exec::watch::{WatchCursor, WatchRequest};
 use super::exec::{self, batch};
 use super::fault::Result as Outcomes;
 use super::storage::Write;
 use super::storage::file::FILE_NAME;
+use super::tally::{self, Tally};
 use super::update::Now;
 use crate::backend::{
     Backend, Capabilities, Concerns, Footprint, Operation, Response, Session, Transaction,

@@ -42,6 +42,7 @@ mod driver_parts;
 mod embedded;
 mod encrypted_fields;
 mod errors_of_servers;
+mod explain_inside;
 mod explain_pipelines;
 mod explain_stages;
 mod field_codecs;

@@ -26,7 +26,7 @@ use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::{Projection, TransformStage, stage_parts};
 
 pub(crate) use self::asked::no_order;
-pub(crate) use self::counted::Tally;
+pub(crate) use self::counted::Ran;
 pub(crate) use self::early::Read;
 pub(crate) use self::left::Beginning;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};

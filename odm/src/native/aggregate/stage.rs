@@ -32,7 +32,7 @@ use super::{Row, path, print};
 
 use self::bucket::BucketAuto;
 use self::densify::Densify;
-use self::facet::Facet;
+pub(crate) use self::facet::Facet;
 pub(super) use self::filter::Match;
 pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
@@ -44,7 +44,7 @@ use self::redact::Redact;
 pub(crate) use self::shown::Shown;
 pub(super) use self::sort::Sort;
 pub(crate) use self::statistics::Statistics;
-use self::union::UnionWith;
+pub(crate) use self::union::UnionWith;
 use self::unwind::Unwind;
 #[cfg(test)]
 pub(crate) use self::window::WINDOW_FUNCTIONS;

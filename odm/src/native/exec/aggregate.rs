@@ -96,6 +96,13 @@ pub(crate) struct Prepared {
     collation: Collation,
 }
 
+impl Prepared {
+    /// How strings compare.
+    pub(crate) fn collation(&self) -> &Collation {
+        &self.collation
+    }
+}
+
 /// What stays the same for all of a run.
 #[derive(Clone, Debug)]
 struct Setting {

@@ -2,6 +2,7 @@
 
 mod pipeline;
 mod ran;
+mod stages;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -173,7 +174,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     if is_parsed {
         planner.push(field("parsedQuery", root.shown(Arrangement::Kinds)));
     }
-    if request.piped.as_ref().is_some_and(|piped| piped.is_all) {
+    if request.piped.as_ref().is_some_and(|piped| piped.replaces) {
         planner.push(field("optimizedPipeline", Owned::Bool(true)));
     }
     if let Some(collation) = query.collation_in(&resolved.collation).spec() {

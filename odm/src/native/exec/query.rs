@@ -20,7 +20,7 @@ use super::super::projection::Projection;
 use super::super::sort::SortSpec;
 use super::super::storage::Read;
 use super::trial::Race;
-use super::{Deadline, Namespace, tally};
+use super::{Deadline, Namespace, noted};
 
 pub(crate) use self::order::Order;
 pub(crate) use self::part::Part;
@@ -470,7 +470,7 @@ impl Query {
             && ids.values().iter().all(|id| holds_as_is(&entry.definition, id))
             && let Some(plan) = ids.plan(alone)
         {
-            tally::planned(&plan, collection);
+            noted::planned(&plan, collection);
             let plan = match self.needs {
                 None => plan,
                 Some(_) => {
@@ -498,7 +498,7 @@ impl Query {
             .map_err(|fault| self.told(collection, fault))?
             .plan;
         check_center(self.near(), &plan, &views)?;
-        tally::planned(&plan, collection);
+        noted::planned(&plan, collection);
         Ok(plan.asking(&self.matcher))
     }
 

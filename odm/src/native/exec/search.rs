@@ -10,10 +10,11 @@ use super::super::heap::First;
 use super::super::kept;
 use super::super::plan::Plan;
 use super::super::storage::Read;
+use super::super::tally::Examined;
+use super::Deadline;
 use super::batch::is_fatal;
 use super::query::{Order, Query};
 use super::walk::{Flow, Walk};
-use super::{Deadline, Examined};
 
 /// A document that a query found.
 #[derive(Clone, Debug)]

@@ -10,9 +10,10 @@ use super::super::key;
 use super::super::plan::{Access, Cover, Leap, Made, Plan, Sieve};
 use super::super::storage::Read;
 use super::super::storage::format;
+use super::super::tally::{self, Examined};
+use super::Deadline;
 use super::merge::{Merge, Seen};
 use super::scan::{Entry, Scan, record_of};
-use super::{Deadline, Examined, tally};
 
 /// A walk over the records that an access names, in its order. Each record comes once.
 #[derive(Debug)]
@@ -91,6 +92,7 @@ impl Walk {
     pub(crate) fn new(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
         if let Access::Collection { .. } = plan.access {
             collection.note_scan();
+            tally::scans();
         }
         Walk::uncounted(plan, collection, deadline)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 
-use super::super::exec::tally::{self, Tally};
+use super::super::tally::{self, Tally};
 use crate::backend::{Batch, BatchCursor, Footprint, Response};
 use crate::error::Result;
 

@@ -1,12 +1,12 @@
 //! Pipelines as `explain` shows them.
 
 use super::super::super::document::{Doc, Fields, Owned, Value};
-use super::super::stage::{Shown, Stage};
+use super::super::stage::{Facet, Shown, Stage, UnionWith};
 use super::{Output, Pipeline};
 
 impl Pipeline {
-    /// The stages from this position on, each with the position of the one that gives what it gives.
-    pub(crate) fn shown_from(&self, position: usize) -> Vec<(usize, Shown)> {
+    /// The stages from this position on, each with its position and that of the one that gives what it gives.
+    pub(crate) fn shown_from(&self, position: usize) -> Vec<([usize; 2], Shown)> {
         let mut shown = Vec::new();
         let mut taken = None;
         let mut at = position;
@@ -16,16 +16,38 @@ impl Pipeline {
                 taken = self.limit_behind(at);
             }
             if taken != Some(at) {
-                shown.extend(stage.shown(next).into_iter().map(|part| (at, part)));
+                let own = at;
+                shown.extend(stage.shown(next).into_iter().map(|part| ([own, own], part)));
                 // What the next one gives is what the last part of it gives.
                 at += usize::from(stage.takes_in(next));
-                if let Some((last, _)) = shown.last_mut() {
+                if let Some(([_, last], _)) = shown.last_mut() {
                     *last = at;
                 }
             }
             at += 1;
         }
         shown
+    }
+
+    /// The `$facet` at this position.
+    pub(crate) fn facet_at(&self, position: usize) -> Option<&Facet> {
+        match self.stages.get(position) {
+            Some(Stage::Facet(stage)) => Some(stage),
+            _ => None,
+        }
+    }
+
+    /// The `$unionWith` at this position.
+    pub(crate) fn union_at(&self, position: usize) -> Option<&UnionWith> {
+        match self.stages.get(position) {
+            Some(Stage::UnionWith(stage)) => Some(stage),
+            _ => None,
+        }
+    }
+
+    /// Whether a `$lookup` is at this position.
+    pub(crate) fn joins_at(&self, position: usize) -> bool {
+        matches!(self.stages.get(position), Some(Stage::Lookup(_)))
     }
 
     /// Whether a `$sort` at this position keeps only what a `$limit` behind it lets through.

@@ -1,5 +1,7 @@
 //! `$facet`.
 
+use std::rc::Rc;
+
 use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
@@ -70,6 +72,13 @@ impl Facet {
         Owned::Document(facets.map(|(name, own)| (name.clone(), own.shown())).collect())
     }
 
+    /// The pipelines by their names.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&str, &Pipeline)> {
+        self.facets
+            .iter()
+            .map(|(name, pipeline)| (name.as_str(), pipeline))
+    }
+
     /// The pipelines, which get the same documents.
     pub(in super::super) fn pipelines(&mut self) -> impl Iterator<Item = &mut Pipeline> {
         self.facets.iter_mut().map(|(_, pipeline)| pipeline)
@@ -95,6 +104,15 @@ impl Facet {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        self.run_by(input, |pipeline, input| pipeline.flow(0, input, context))
+    }
+
+    /// Runs its pipelines by this, one after another.
+    pub(in super::super) fn run_by<'a>(
+        &'a self,
+        input: Rows<'a>,
+        mut flow: impl FnMut(&'a Pipeline, Rows<'a>) -> Result<Rows<'a>>,
+    ) -> Result<Rows<'a>> {
         let mut rows = Vec::new();
         let mut held = 0usize;
         for row in input {
@@ -108,12 +126,14 @@ impl Facet {
             Memory::of(true).hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
             rows.push(row);
         }
+        let rows = Rc::new(rows);
         let mut fields = Vec::with_capacity(self.facets.len());
         let mut size = 0usize;
         for (name, pipeline) in &self.facets {
-            let input: Rows<'_> = Box::new(rows.iter().cloned().map(Ok));
+            let rows = rows.clone();
+            let input = (0..rows.len()).map(move |at| Ok(rows[at].clone()));
             let mut results = Vec::new();
-            for row in pipeline.flow(0, input, context)? {
+            for row in flow(pipeline, Box::new(input))? {
                 let row = row?;
                 size += row.len();
                 if size > MEMORY_LIMIT {

@@ -3,6 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
 use super::{Context, Match, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
 
@@ -12,6 +13,10 @@ pub(crate) struct UnionWith {
     /// `None` for a pipeline that makes its own documents.
     collection: Option<String>,
     pipeline: Pipeline,
+    /// The pipeline's stages as given.
+    given: Vec<Vec<u8>>,
+    /// What is asked of all that the pipeline gives.
+    asked: Option<Match>,
 }
 
 impl UnionWith {
@@ -22,6 +27,8 @@ impl UnionWith {
                 return Ok(UnionWith {
                     collection: Some(collection_name(collection)?),
                     pipeline: empty()?,
+                    given: Vec::new(),
+                    asked: None,
                 });
             }
             Value::Document(spec) => spec,
@@ -35,7 +42,7 @@ impl UnionWith {
                 ));
             }
         };
-        let (mut collection, mut pipeline) = (None, None);
+        let (mut collection, mut pipeline, mut given) = (None, None, Vec::new());
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
                 ("coll", Value::String(name)) => collection = Some(collection_name(name)?),
@@ -48,7 +55,9 @@ impl UnionWith {
                         ),
                     ));
                 }
-                ("pipeline", value @ Value::Array(_)) => {
+                ("pipeline", value @ Value::Array(stages)) => {
+                    let stages = stages.values().filter_map(|stage| stage.as_document());
+                    given = stages.map(|stage| stage.to_bytes()).collect();
                     pipeline = Some(parse_nested(&value, variables, Place::Union)?);
                 }
                 ("pipeline", Value::Null | Value::Undefined) => {
@@ -84,11 +93,17 @@ impl UnionWith {
         Ok(UnionWith {
             collection: collection.filter(|_| !own),
             pipeline: pipeline.map_or_else(empty, Ok)?,
+            given,
+            asked: None,
         })
     }
 
     /// Filters what it adds.
     pub(in super::super) fn filter(&mut self, filter: Match) {
+        self.asked = Some(match self.asked.take() {
+            Some(asked) => asked.and(&filter),
+            None => filter.clone(),
+        });
         self.pipeline.filter(filter);
     }
 
@@ -107,6 +122,21 @@ impl UnionWith {
             .collect();
         spec.push(("pipeline".to_owned(), self.pipeline.shown()));
         Owned::Document(spec)
+    }
+
+    /// The collection that the pipeline reads, if it reads one.
+    pub(crate) fn collection(&self) -> Option<&str> {
+        self.collection.as_deref()
+    }
+
+    /// The pipeline's stages as given.
+    pub(crate) fn given(&self) -> &[Vec<u8>] {
+        &self.given
+    }
+
+    /// What is asked of all that the pipeline gives, by stages behind this one.
+    pub(crate) fn asked(&self) -> Option<&Matcher> {
+        self.asked.as_ref().map(Match::matcher)
     }
 
     /// The collection that the pipeline reads, and the pipeline.

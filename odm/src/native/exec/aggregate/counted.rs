@@ -1,7 +1,7 @@
 //! Runs that `explain` tells of: nothing is kept of what they give, and every stage is counted.
 
 use super::super::super::aggregate::Row;
-use super::super::super::aggregate::pipeline::{self as aggregate, Rows, Tally};
+use super::super::super::aggregate::pipeline::{self as aggregate, Ran, Rows};
 use super::super::super::fault::Result;
 use super::super::super::metadata::Kind;
 use super::super::super::storage::Read;
@@ -11,7 +11,7 @@ use super::{AggregateRequest, Collections, Input, Known, Prepared};
 
 impl AggregateRequest {
     /// Runs the stages and counts what is read for them, and what each of them gives. Nothing is written.
-    pub(crate) fn count_stages(&self, read: &dyn Read, prepared: &Prepared) -> Result<Vec<Tally>> {
+    pub(crate) fn count_stages(&self, read: &dyn Read, prepared: &Prepared) -> Result<Vec<Ran>> {
         let pipeline = &*prepared.pipeline;
         let setting = self.setting(prepared.collation.clone());
         let source = Collections {
@@ -41,13 +41,12 @@ impl AggregateRequest {
             }
             (None, None) => Box::new(std::iter::empty()),
         };
-        let left = pipeline.len().saturating_sub(prepared.first);
-        let tallies: Vec<Tally> = (0..=left).map(|_| Tally::default()).collect();
+        let ran = pipeline.to_run(prepared.first);
         let mut deadline = self.deadline;
-        for row in pipeline.run_counted(prepared.first, input, &context, &tallies)? {
+        for row in pipeline.run_counted(prepared.first, input, &context, &ran)? {
             deadline.tick()?;
             row?;
         }
-        Ok(tallies)
+        Ok(ran)
     }
 }

@@ -1,8 +1,8 @@
 //! What a pipeline would do, or did: the read of a collection that it begins with, and its stages.
 
-use super::super::super::aggregate::pipeline::{Pipeline, Tally};
+use super::super::super::aggregate::pipeline::{Pipeline, Ran};
 use super::super::super::aggregate::transform::Projection;
-use super::super::super::document::owned::{field, fields_of};
+use super::super::super::document::owned::field;
 use super::super::super::document::{Doc, Fields, Owned};
 use super::super::super::fault::Result;
 use super::super::super::needs::Needs;
@@ -10,13 +10,14 @@ use super::super::super::plan::Shaping;
 use super::super::super::storage::Read;
 use super::super::aggregate::{AggregateRequest, Prepared};
 use super::super::cursor::FindRequest;
+use super::stages::{CURSOR, Telling, counted, read_of};
 use super::{ExplainRequest, Explained, explain};
 
 /// What is told of a read that a pipeline begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct Piped {
-    /// Whether the pipeline is no more than the read.
-    pub(super) is_all: bool,
+    /// Whether the read stands for the pipeline, which is no more than that.
+    pub(super) replaces: bool,
     /// How many documents are taken of it, where that is less than it would give.
     pub(super) taken: Option<u64>,
     /// What is made of its documents.
@@ -29,6 +30,16 @@ pub(crate) fn explain_aggregate(
     request: &AggregateRequest,
     execute: bool,
 ) -> Result<Vec<u8>> {
+    explain_stages(read, request, execute, false)
+}
+
+/// The same, be it of a pipeline that is a part of another one.
+pub(super) fn explain_stages(
+    read: &dyn Read,
+    request: &AggregateRequest,
+    execute: bool,
+    is_part: bool,
+) -> Result<Vec<u8>> {
     let request = &*request.by_default(read)?;
     let prepared = request.prepare(read)?;
     let under = prepared.find.as_ref().map(|find| Under::of(find, &prepared));
@@ -37,7 +48,7 @@ pub(crate) fn explain_aggregate(
     });
     // What is read is counted by itself. Only what orders or computes may fail.
     let may_fail = |under: &Under| under.find.query.sort.is_some() || under.computes;
-    let tallies = match execute && (!is_all || under.as_ref().is_some_and(may_fail)) {
+    let ran = match execute && (!is_all || under.as_ref().is_some_and(may_fail)) {
         true => request.count_stages(read, &prepared)?,
         false => Vec::new(),
     };
@@ -46,7 +57,7 @@ pub(crate) fn explain_aggregate(
     let mut first = 0;
     if let Some(mut under) = under {
         first = under.first;
-        let tally = tallies.get(first - prepared.first);
+        let own = ran.get(first - prepared.first);
         let shaped = under.shaped.take();
         let under = ExplainRequest {
             filter: None,
@@ -58,8 +69,8 @@ pub(crate) fn explain_aggregate(
             limit: under.find.limit,
             extras: under.find.extras,
             piped: Some(Piped {
-                is_all,
-                taken: tally.filter(|tally| !tally.has_ended()).map(Tally::given),
+                replaces: is_all && !is_part,
+                taken: own.filter(|own| !own.has_ended()).map(Ran::given),
                 shaped,
             }),
             execute,
@@ -69,25 +80,23 @@ pub(crate) fn explain_aggregate(
         if is_all {
             return Ok(explained);
         }
-        let mut shown = fields_of(Doc::Raw(&explained));
-        shown.retain(|(name, _)| !matches!(name.as_str(), "explainVersion" | "ok"));
-        let (name, tally) = match prepared.pipeline.reads_by_distance() {
+        let (name, own) = match prepared.pipeline.reads_by_distance() {
             // It takes its documents from the read one by one.
             true => {
                 first += 1;
-                ("$geoNearCursor", tallies.get(first - prepared.first))
+                ("$geoNearCursor", ran.get(first - prepared.first))
             }
-            false => ("$cursor", tally),
+            false => (CURSOR, own),
         };
-        let cursor = Owned::Document(vec![field(name, Owned::Document(shown))]);
-        stages.push(counted(cursor, tally.map(Tally::given)));
+        stages.push(counted(read_of(name, Doc::Raw(&explained)), own.map(Ran::given)));
     }
-    for (at, stage) in prepared.pipeline.shown_from(first) {
-        // The tally of the read comes first; a stage that describes a collection has that one.
-        let own = at + 1 - usize::from(stage.is_before);
-        let tally = own.checked_sub(prepared.first).and_then(|own| tallies.get(own));
-        stages.push(counted(stage.document(), tally.map(Tally::given)));
-    }
+    let telling = Telling {
+        read,
+        request,
+        collation: prepared.collation(),
+        execute,
+    };
+    stages.extend(telling.stages(&prepared.pipeline, first, prepared.first, &ran)?);
     if let Some(output) = prepared.pipeline.shown_output(&request.namespace.database) {
         stages.push(counted(output, execute.then_some(0)));
     }
@@ -97,18 +106,6 @@ pub(crate) fn explain_aggregate(
         field("ok", Owned::Double(1.0)),
     ];
     Ok(Doc::Fields(&answer).to_bytes())
-}
-
-/// The stage with how many documents it gave, where that is known.
-fn counted(stage: Owned, given: Option<u64>) -> Owned {
-    match (stage, given) {
-        (Owned::Document(mut fields), Some(given)) => {
-            let given = i64::try_from(given).unwrap_or(i64::MAX);
-            fields.push(field("nReturned", Owned::Int64(given)));
-            Owned::Document(fields)
-        }
-        (stage, _) => stage,
-    }
 }
 
 /// The read with what a server has it do of the stages behind it.

@@ -6,10 +6,11 @@ use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::Result;
 use super::super::super::plan::{Plan, Stage, figure};
 use super::super::super::storage::Read;
+use super::super::super::tally::Examined;
+use super::super::count;
 use super::super::query::{Order, Query};
 use super::super::search::{self, Limits};
 use super::super::walk::{Flow, Scanned, Walk};
-use super::super::{Examined, count};
 use super::{ExplainRequest, Explained};
 
 /// What was done to run a plan.
