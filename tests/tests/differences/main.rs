@@ -5,6 +5,7 @@ pub(crate) use odm_tests::{on_backend, on_every_backend};
 
 mod arguments;
 mod arranged;
+mod branches;
 mod by_indexes;
 mod cases;
 mod catalog;
@@ -22,6 +23,7 @@ mod events;
 mod explain;
 mod expressions;
 mod finds;
+mod geometries;
 mod limits;
 mod messages;
 mod messages_early;

@@ -1,5 +1,6 @@
 //! Geometries from documents: GeoJSON and pairs of numbers, with MongoDB's rules and words.
 
+use super::super::document::display::significant;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Value};
 use super::line::Line;
@@ -123,7 +124,8 @@ fn on_sphere(place: Pair) -> Parsed<Vector> {
     if !place.is_on_sphere() {
         return Err(format!(
             "longitude/latitude is out of bounds, lng: {} lat: {}",
-            place.x, place.y
+            significant(place.x, 6),
+            significant(place.y, 6)
         ));
     }
     Ok(place.to_vector())
@@ -197,7 +199,10 @@ fn polygon(coordinates: Option<Value<'_>>, strict: bool) -> Parsed<Polygon> {
         let ring = ring(&value)?;
         if strict {
             if loops.count() > 1 {
-                return Err("Only one simple loop is allowed in a big polygon".to_owned());
+                return Err(format!(
+                    "Only one simple loop is allowed in a big polygon: {}",
+                    Value::Array(loops)
+                ));
             }
             return Ok(Polygon::on_the_left(ring));
         }
@@ -219,10 +224,10 @@ fn polygon(coordinates: Option<Value<'_>>, strict: bool) -> Parsed<Polygon> {
     }
     let holes = rings.split_off(1);
     let outer = rings.swap_remove(0);
-    if let Some(fault) = Polygon::fault(&outer, &holes) {
-        return Err(format!("Polygon isn't valid: {fault} {}", Value::Array(loops)));
+    match Polygon::fault(&outer, &holes, &Value::Array(loops)) {
+        Some(fault) => Err(fault),
+        None => Ok(Polygon::new(outer, holes)),
     }
-    Ok(Polygon::new(outer, holes))
 }
 
 fn ring(value: &Value<'_>) -> Parsed<Ring> {

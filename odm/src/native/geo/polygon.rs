@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::document::Value;
 use super::cell::CellId;
 use super::line::Line;
 use super::predicate::{Meeting, crossing_point, meeting, nearest, neighbors, vertex_crossing};
@@ -197,35 +198,41 @@ impl Polygon {
         nearest(point, self.edges()).map_or(f64::INFINITY, |nearest| point.angle(nearest))
     }
 
-    /// Why these rings make no polygon, if so.
-    pub(super) fn fault(outer: &Ring, holes: &[Ring]) -> Option<String> {
+    /// Why these rings make no polygon, if so; `shown` are their coordinates.
+    pub(super) fn fault(outer: &Ring, holes: &[Ring], shown: &Value<'_>) -> Option<String> {
         let rings: Vec<&Ring> = std::iter::once(outer).chain(holes).collect();
         let mut edges = Vec::new();
         let mut owners = Vec::new();
         for (owner, ring) in rings.iter().enumerate() {
             edges.extend(ring.edges());
-            owners.resize(edges.len(), owner);
+            owners.extend((0..edges.len() - owners.len()).map(|edge| (owner, edge)));
         }
+        let invalid = |fault: &str| format!("Polygon isn't valid: {fault} {shown}");
         let mut fault = None;
         let mut common: HashMap<(usize, usize), usize> = HashMap::new();
         neighbors(&edges, |first, second| {
-            let (one, other) = (owners[first], owners[second]);
+            let ((one, own), (other, its)) = (owners[first], owners[second]);
             if one == other {
                 return false;
             }
             let ((a, b), (c, d)) = (edges[first], edges[second]);
             let meeting = meeting(a, b, c, d);
             if (a, b) == (c, d) || (a, b) == (d, c) {
-                fault = Some(format!("Duplicate edge: ring {one} and ring {other}"));
+                fault = Some(invalid(&format!(
+                    "Duplicate edge: loop {other}, edge {its} and loop {one}, edge {own}"
+                )));
             } else if meeting == Meeting::Crossing {
-                fault = Some(format!("Edges of ring {one} and ring {other} cross."));
+                fault = Some(invalid(&format!("Loop {one} crosses loop {other}")));
             } else if meeting == Meeting::Vertex && b == d {
                 let vertices = common.entry((one, other)).or_default();
                 *vertices += 1;
                 if *vertices > 1 {
-                    fault = Some(format!(
-                        "Ring {other} shares more than one vertex with ring {one}"
-                    ));
+                    fault = Some(match one {
+                        0 => format!(
+                            "Loop {other} shares more than one vertex with its parent loop 0: {shown}"
+                        ),
+                        _ => invalid(&format!("Loop {one} crosses loop {other}")),
+                    });
                 }
             }
             fault.is_some()
@@ -237,7 +244,7 @@ impl Polygon {
             let mut earlier = holes[..position].iter();
             earlier.any(|other| other.contains(hole) || hole.contains(other))
         });
-        nested.then(|| "Polygon interior loops cannot be nested".to_owned())
+        nested.then(|| format!("Polygon interior loops cannot be nested: {shown}"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
+use super::super::document::display::significant;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -186,7 +187,8 @@ fn specifier(name: &str, value: &Value<'_>) -> Parsed<Target> {
             if !center.is_on_sphere() {
                 return Err(format!(
                     "longitude/latitude is out of bounds, lng: {} lat: {}",
-                    center.x, center.y
+                    significant(center.x, 6),
+                    significant(center.y, 6)
                 ));
             }
             let cap = Cap {

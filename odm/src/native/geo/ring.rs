@@ -78,7 +78,14 @@ impl Ring {
             let ((a, b), (c, d)) = (edges[first], edges[second]);
             meeting(a, b, c, d) == Meeting::Crossing
         });
-        crossing.map(|(first, second)| format!("Edges {first} and {second} cross."))
+        crossing.map(|(first, second)| {
+            let shown = |(from, to): (Vector, Vector)| format!("{}-{}", from.in_degrees(), to.in_degrees());
+            format!(
+                "Edges {first} and {second} cross. Edge locations in degrees: {} and {}",
+                shown(edges[first]),
+                shown(edges[second])
+            )
+        })
     }
 
     /// Whether it covers at most half of the sphere.

@@ -61,6 +61,13 @@ impl Pair {
 }
 
 impl Vector {
+    /// The latitude and the longitude, as messages show them.
+    pub(super) fn in_degrees(self) -> String {
+        let latitude = self.z.atan2(self.x.hypot(self.y)).to_degrees();
+        let longitude = self.y.atan2(self.x).to_degrees();
+        format!("[{latitude:.7}, {longitude:.7}]")
+    }
+
     pub(super) fn new(x: f64, y: f64, z: f64) -> Vector {
         Vector { x, y, z }
     }
