@@ -197,7 +197,7 @@ impl TextSearch {
         while let Some(c) = text[at..].chars().next() {
             let mut length = c.len_utf8();
             match (c, phrase) {
-                ('"', None) => phrase = Some((at + 1, negated && before == '-')),
+                ('"', None) => phrase = Some((at + 1, negated)),
                 ('"', Some((start, refused))) => {
                     let phrases = if refused {
                         &mut self.negated_phrases
