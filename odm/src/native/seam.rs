@@ -390,14 +390,16 @@ impl NativeBackend {
 
     /// Runs a pipeline and writes what it gives.
     async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
-        let (rows, collation) = {
+        let (rows, collation, variables) = {
             let view = self.engine.view()?;
             let collation = aggregate.collation(&*view)?;
             target.check(&*view, &collation)?;
-            (aggregate::rows(&*view, aggregate)?, collation)
+            let variables = aggregate.by_default(&*view)?.variables.clone();
+            (aggregate::rows(&*view, aggregate)?, collation, variables)
         };
         let unvalidated = aggregate.unvalidated;
-        let job = move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated, &collation);
+        let job =
+            move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated, &collation, &variables);
         self.engine.write(job).await?
     }
 

@@ -7,6 +7,7 @@ use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     the_stages_of_a_merge_are_read_where_they_run,
+    the_stages_of_a_merge_know_the_variables_of_the_command,
     variables_of_a_merge_without_a_value_are_not_defined,
     a_merge_that_may_not_insert_defines_the_new_document_or_a_let,
     what_a_target_refuses_is_told_before_what_it_lacks,
@@ -30,6 +31,36 @@ fn merge(matched: Vec<Document>, others: Document) -> Vec<Document> {
     let mut merge = doc! { "into": "t", "whenMatched": matched };
     merge.extend(others);
     vec![doc! { "$merge": merge }]
+}
+
+async fn the_stages_of_a_merge_know_the_variables_of_the_command(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "n": 5 }]).await;
+    let matched = |value: Bson| vec![doc! { "$set": { "n": value } }];
+    let cases = [
+        (matched(bson!("$$v")), doc! {}, bson!(7)),
+        (matched(bson!("$$w")), doc! { "let": { "w": "$$v" } }, bson!(7)),
+        // The merge's own come before them.
+        (matched(bson!("$$v")), doc! { "let": { "v": 1 } }, bson!(1)),
+        (
+            matched(bson!(["$$w", "$$v", "$$new.n"])),
+            doc! { "let": { "w": { "$add": ["$n", "$$v"] }, "new": "$$ROOT" } },
+            bson!([12, 7, 5]),
+        ),
+        (matched(bson!("$$v")), doc! { "let": { "v": "$none" } }, bson!(7)),
+    ];
+    for (stages, others, expected) in cases {
+        let replacement = doc! { "q": { "_id": 1 }, "u": { "n": 1 }, "upsert": true };
+        run(db, doc! { "update": "t", "updates": [replacement] }).await;
+        let shown = format!("{stages:?} {others:?}");
+        let pipeline = merge(stages, others);
+        run(
+            db,
+            doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {}, "let": { "v": 7 } },
+        )
+        .await;
+        let found = batch(&run(db, doc! { "find": "t" }).await);
+        assert_eq!(found[0].get("n"), Some(&expected), "{shown}");
+    }
 }
 
 async fn the_stages_of_a_merge_are_read_where_they_run(db: &Db) {

@@ -175,7 +175,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
                 "a pipeline that writes does not take collectionUUID here",
             ));
         }
-        let target = output::parse(to, call.database)?;
+        let target = output::parse(to, call.database, &request.names())?;
         return Ok(Job::Output(request, target, call.now));
     }
     Ok(Job::Open(Box::new(move |read| {

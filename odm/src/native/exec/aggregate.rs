@@ -185,7 +185,8 @@ impl AggregateRequest {
         view::collation_asked(read.catalog(), &self.namespace, self.collation.as_ref())
     }
 
-    fn names(&self) -> Vec<String> {
+    /// The names that `let` gives values to.
+    pub(crate) fn names(&self) -> Vec<String> {
         self.variables.iter().map(|(name, _)| name.clone()).collect()
     }
 

@@ -76,7 +76,7 @@ impl Target {
     }
 
     /// Writes the documents. What `$merge` wrote beside a fault stays, as on the server: the fault is then the
-    /// inner result. `unvalidated` passes by the collection's validator.
+    /// inner result. `unvalidated` passes by the collection's validator; `variables` are those of the command's `let`.
     pub(crate) fn run(
         &self,
         write: &mut dyn Write,
@@ -84,6 +84,7 @@ impl Target {
         now: Now,
         unvalidated: bool,
         collation: &Collation,
+        variables: &[(String, Option<Owned>)],
     ) -> Result<Result<()>> {
         match self {
             Target::Out(ns) => out(write, ns, rows, now, unvalidated)
@@ -94,6 +95,7 @@ impl Target {
                     now,
                     unvalidated,
                     collation,
+                    variables,
                 };
                 let done = merge.all(write, rows, &way)?;
                 Ok(done.map_err(|fault| fault.while_running(IN_RUN)))
@@ -193,6 +195,8 @@ struct Way<'a> {
     now: Now,
     unvalidated: bool,
     collation: &'a Collation,
+    /// What the command's `let` gives.
+    variables: &'a [(String, Option<Owned>)],
 }
 
 /// What is to be merged: all that does not depend on the target.
@@ -294,11 +298,15 @@ impl Merge {
             let scope = Scope {
                 metadata: None,
                 collation: way.collation.clone(),
+                variables: way.variables.to_vec(),
                 ..Scope::new(Doc::Raw(&new), way.now.millis)
             };
+            let given = way.variables.iter().filter(|(_, value)| value.is_some());
+            variables.extend(given.cloned());
             for (name, value) in &self.variables {
                 // One without a value is no variable.
                 if let Some(value) = value.evaluate(&scope)? {
+                    variables.retain(|(given, _)| given != name);
                     variables.push((name.clone(), Some(value)));
                 }
             }

@@ -263,7 +263,7 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             match request.parse()?.output() {
                 None => Request::Aggregate(request),
                 Some(to) => {
-                    let target = output::parse(to, &request.namespace.database)?;
+                    let target = output::parse(to, &request.namespace.database, &request.names())?;
                     Request::Output(request, target, now())
                 }
             }

@@ -45,7 +45,7 @@ impl Look<'_> {
         for stage in stages {
             let (name, value) = stage_parts(*stage)?;
             let goes_on = match name {
-                "$out" | "$merge" => match parse(&stage::parse_output(name, &value)?, self.database) {
+                "$out" | "$merge" => match parse(&stage::parse_output(name, &value)?, self.database, &[]) {
                     Err(fault) if EARLY.contains(&fault.code()) => return Err(fault),
                     result => result.is_ok(),
                 },

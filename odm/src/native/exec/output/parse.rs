@@ -14,7 +14,7 @@ use super::{Matched, Merge, NotMatched, Target};
 ///
 /// # Errors
 /// MongoDB's for each option.
-pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
+pub(crate) fn parse(output: &Output, database: &str, names: &[String]) -> Result<Target> {
     match output {
         Output::Out {
             database: other,
@@ -40,13 +40,13 @@ pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
             Ok(Target::Out(ns))
         }
         Output::Merge(stage) => match Doc::Raw(stage).get("$merge") {
-            Some(value) => parse_merge(&value, database).map(|merge| Target::Merge(Box::new(merge))),
+            Some(value) => parse_merge(&value, database, names).map(|merge| Target::Merge(Box::new(merge))),
             None => Err(Fault::new(code::INTERNAL, "$merge has no value")),
         },
     }
 }
 
-fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
+fn parse_merge(value: &Value<'_>, database: &str, names: &[String]) -> Result<Merge> {
     let mut merge = Merge {
         into: Namespace {
             database: database.to_owned(),
@@ -155,12 +155,12 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
         merge.matched = Matched::Pipeline(stages.iter().map(|stage| stage.to_bytes()).collect());
     }
     merge.refused = check_special(&merge.into)
-        .and_then(|()| parse_variables(bound, mode, &mut merge))
+        .and_then(|()| parse_variables(bound, mode, names, &mut merge))
         .err();
     Ok(merge)
 }
 
-fn parse_variables(bound: Option<Doc<'_>>, mode: &str, merge: &mut Merge) -> Result<()> {
+fn parse_variables(bound: Option<Doc<'_>>, mode: &str, names: &[String], merge: &mut Merge) -> Result<()> {
     if bound.is_some() && mode != "pipeline" {
         return Err(Fault::new(
             51199,
@@ -185,7 +185,7 @@ fn parse_variables(bound: Option<Doc<'_>>, mode: &str, merge: &mut Merge) -> Res
         merge.variables.retain(|(name, _)| name != element.name_str());
         merge.variables.push((
             element.name_str().to_owned(),
-            Expression::parse_unfolded(&element.value(), &[])?,
+            Expression::parse_unfolded(&element.value(), names)?,
         ));
     }
     Ok(())
