@@ -335,6 +335,14 @@ impl Matcher {
         }
     }
 
+    /// A filter that asks a part of what this one asks.
+    pub(crate) fn of_part(&self, part: Node) -> Matcher {
+        Matcher {
+            root: part,
+            context: self.context.clone(),
+        }
+    }
+
     /// The filter that this and nearness are.
     pub(crate) fn near_too(&self, near: NearField) -> Result<Matcher> {
         let near = Matcher {

@@ -171,10 +171,21 @@ pub(crate) enum Access {
         /// What the keys in the ranges have to hold besides.
         tail: Option<Arc<Tail>>,
     },
-    /// Several parts one after the other, for `$or`; and which of its branches each of them answers.
-    Union(Vec<Access>, Vec<Vec<usize>>),
+    /// Several parts one after the other, for `$or`.
+    Union(Vec<UnionPart>),
     /// Several parts of indexes that have one order, in this order.
     Merge(Vec<Stream>),
+}
+
+/// A part of what answers an `$or`.
+#[derive(Clone, Debug)]
+pub(crate) struct UnionPart {
+    pub(crate) access: Access,
+    /// The branches that it answers.
+    answered: Vec<usize>,
+    /// What is asked of the documents that it leads to: another part may give one that it does not. `None` where it leads to
+    /// nothing else.
+    pub(crate) asked: Option<Arc<Matcher>>,
 }
 
 /// A range of an index. The bounds hold for keys with and without the record id behind them: no key is equal

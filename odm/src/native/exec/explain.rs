@@ -362,7 +362,7 @@ fn has_keys(access: &Access, views: &[IndexView<'_>]) -> bool {
     match access {
         Access::Nothing | Access::Collection { .. } => false,
         Access::Index { index, .. } => views.get(*index).is_none_or(|view| !view.definition.clustered),
-        Access::Union(parts, _) => parts.iter().any(|part| has_keys(part, views)),
+        Access::Union(parts) => parts.iter().any(|part| has_keys(&part.access, views)),
         Access::Merge(streams) => streams.iter().any(|stream| has_keys(&stream.access, views)),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::fault::Result;
 use super::super::heap;
+use super::super::matcher::Matcher;
 use super::super::plan::Stream;
 use super::super::storage::Read;
 use super::scan::{Entry, Scan};
@@ -51,8 +52,8 @@ struct Ahead {
 pub(super) enum Seen<'a> {
     /// It was looked at, and leads to a record or to nothing.
     Key(usize),
-    /// It is the next in order.
-    Record(usize, Entry<'a>, u64),
+    /// It is the next in order; what is asked of its document.
+    Record(usize, Entry<'a>, u64, Option<&'a Matcher>),
 }
 
 impl Merge {
@@ -126,7 +127,7 @@ impl Merge {
                 key: &taken.key,
                 value: &taken.value,
             };
-            let flow = visit(Seen::Record(position, entry, taken.record))?;
+            let flow = visit(Seen::Record(position, entry, taken.record, source.stream.asked()))?;
             source.taken = Some(taken.key);
             if flow == Flow::Stop {
                 self.keep_order(&heads, position);

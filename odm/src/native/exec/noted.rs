@@ -37,7 +37,9 @@ fn note(noted: &mut Noted, access: &Access, collection: &Collection) {
             }
             None => part("IXSCAN"),
         },
-        Access::Union(parts, _) => parts.iter().for_each(|part| note(noted, part, collection)),
+        Access::Union(parts) => parts
+            .iter()
+            .for_each(|part| note(noted, &part.access, collection)),
         Access::Merge(streams) => {
             let parts = streams.iter().map(|stream| &stream.access);
             parts.for_each(|part| note(noted, part, collection));

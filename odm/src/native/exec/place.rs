@@ -31,7 +31,7 @@ fn key_of(access: &Access, collection: &Collection, document: &[u8]) -> Result<O
             Some(entry) if !entry.definition.clustered => in_index(entry, ranges, bounds, *reverse, document),
             _ => Ok(None),
         },
-        Access::Union(parts, _) => first_of(parts, collection, document),
+        Access::Union(parts) => first_of(parts.iter().map(|part| &part.access), collection, document),
         Access::Merge(streams) => first_of(streams.iter().map(|stream| &stream.access), collection, document),
     }
 }

@@ -8,6 +8,7 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::heap::First;
 use super::super::kept;
+use super::super::matcher::Matcher;
 use super::super::plan::Plan;
 use super::super::storage::Read;
 use super::super::tally::Examined;
@@ -31,7 +32,13 @@ pub(crate) fn test(query: &Query, plan: &Plan, document: &[u8]) -> Result<bool> 
         (None, Some(asked)) => asked,
         (None, None) => &query.matcher,
     };
-    Ok(plan.exact || matcher.matches(Doc::Raw(document)).map_err(as_in_a_query)?)
+    Ok(plan.exact || matches(matcher, document)?)
+}
+
+/// Whether a document matches a filter, as a query asks it.
+#[inline]
+pub(super) fn matches(matcher: &Matcher, document: &[u8]) -> Result<bool> {
+    matcher.matches(Doc::Raw(document)).map_err(as_in_a_query)
 }
 
 /// The fault of a filter's expression, as a query words it: the server asks expressions there as they were before it had

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::key;
+use super::super::matcher::Matcher;
 use super::super::plan::{Access, Cover, Leap, Made, Plan, Sieve};
 use super::super::storage::Read;
 use super::super::storage::format;
@@ -14,6 +15,7 @@ use super::super::tally::{self, Examined};
 use super::Deadline;
 use super::merge::{Merge, Seen};
 use super::scan::{Entry, Scan, record_of};
+use super::search;
 
 /// A walk over the records that an access names, in its order. Each record comes once.
 #[derive(Debug)]
@@ -72,7 +74,8 @@ enum Part {
         reverse: bool,
         after: Option<[u8; 8]>,
     },
-    Index(Scan),
+    /// A scan, and what is asked of the documents that it leads to: another part may give one that it does not.
+    Index(Scan, Option<Arc<Matcher>>),
     Merge(Merge),
 }
 
@@ -101,7 +104,7 @@ impl Walk {
     pub(crate) fn uncounted(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
         let seen = plan.repeats.then(HashSet::new);
         let mut parts = Vec::new();
-        collect_parts(&plan.access, collection, &mut parts);
+        collect_parts(&plan.access, None, collection, &mut parts);
         Walk {
             parts,
             current: 0,
@@ -197,16 +200,19 @@ impl Walk {
                     *after = last.or(*after);
                     stopped
                 }
-                Part::Index(scan) => match &self.leap {
+                Part::Index(scan, asked) => match &self.leap {
                     Some(leap) => found.leap(scan, leap)?,
                     None => scan.go_on(read, &mut |entry, record| {
                         let flow = found.key(0)?;
-                        record.map_or(Ok(flow), |record| found.entry(0, entry, record))
+                        let asked = asked.as_deref();
+                        record.map_or(Ok(flow), |record| found.entry(0, entry, record, asked))
                     })?,
                 },
                 Part::Merge(merge) => merge.go_on(read, &mut |seen| match seen {
                     Seen::Key(position) => found.key(position),
-                    Seen::Record(position, entry, record) => found.entry(position, entry, record),
+                    Seen::Record(position, entry, record, asked) => {
+                        found.entry(position, entry, record, asked)
+                    }
                 })?,
             };
             if stopped {
@@ -273,7 +279,7 @@ impl Walk {
                         },
                     )?;
                 }
-                Part::Index(scan) => {
+                Part::Index(scan, _) => {
                     scan.go_on(read, &mut |_, record| visit(record))?;
                 }
                 Part::Merge(merge) => {
@@ -349,8 +355,14 @@ impl Finding<'_> {
         self.seen.as_mut().is_none_or(|seen| seen.insert(record))
     }
 
-    /// A key leads to a record that is new: what the key does not tell is read.
-    fn entry(&mut self, position: usize, entry: Entry<'_>, record: u64) -> Result<Flow> {
+    /// A key leads to a record that is new: what the key does not tell is read. `asked` is what is asked of it here.
+    fn entry(
+        &mut self,
+        position: usize,
+        entry: Entry<'_>,
+        record: u64,
+        asked: Option<&Matcher>,
+    ) -> Result<Flow> {
         let is_new = self.is_new(record);
         if let Some(told) = &mut self.told {
             let scan = told.scan(position);
@@ -373,14 +385,25 @@ impl Finding<'_> {
                 }
             }
             self.tell_given(position);
-            return self.record(record);
+            return self.record(record, asked);
         };
         self.tell_given(position);
         let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;
         match cover.make(entry.key, types, self.made) {
-            true => (self.visit)(record, self.made.document()),
-            false => self.record(record),
+            true => match asked {
+                Some(asked) if !search::matches(asked, self.made.document())? => Ok(self.leave(record)),
+                _ => (self.visit)(record, self.made.document()),
+            },
+            false => self.record(record, asked),
         }
+    }
+
+    /// The record is left to another part, which may lead to it too.
+    fn leave(&mut self, record: u64) -> Flow {
+        if let Some(seen) = self.seen {
+            seen.remove(&record);
+        }
+        Flow::Continue
     }
 
     fn tell_given(&mut self, position: usize) {
@@ -407,7 +430,7 @@ impl Finding<'_> {
                         last.clear();
                         last.extend_from_slice(shared.unwrap_or_default());
                         same = 0;
-                        self.entry(0, entry, record)
+                        self.entry(0, entry, record, None)
                     }
                 }
             })?;
@@ -424,12 +447,17 @@ impl Finding<'_> {
     }
 
     /// A record is read.
-    fn record(&mut self, record: u64) -> Result<Flow> {
+    fn record(&mut self, record: u64, asked: Option<&Matcher>) -> Result<Flow> {
         let (records, key) = (self.collection.records, record.to_be_bytes());
         let stored = self.read.get(records, &key)?;
         let stored = stored.ok_or_else(|| dangling(self.collection, record))?;
         self.examined.documents += 1;
         let document = format::unseal(records, &key, &stored)?;
+        if let Some(asked) = asked
+            && !search::matches(asked, document)?
+        {
+            return Ok(self.leave(record));
+        }
         match self.cover {
             None => (self.visit)(record, document),
             Some(cover) => {
@@ -444,27 +472,35 @@ impl Part {
     /// How many scans it is.
     fn scans(&self) -> usize {
         match self {
-            Part::Records { .. } | Part::Index(_) => 1,
+            Part::Records { .. } | Part::Index(..) => 1,
             Part::Merge(merge) => merge.len(),
         }
     }
 }
 
-fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>) {
+fn collect_parts(
+    access: &Access,
+    asked: Option<&Arc<Matcher>>,
+    collection: &Collection,
+    parts: &mut Vec<Part>,
+) {
     match access {
         Access::Nothing => {}
         Access::Collection { reverse } => parts.push(match clustered_index(collection) {
             // The order of a clustered collection is that of `_id`.
-            Some(entry) => Part::Index(Scan::whole(entry.tree, *reverse)),
+            Some(entry) => Part::Index(Scan::whole(entry.tree, *reverse), None),
             None => Part::Records {
                 reverse: *reverse,
                 after: None,
             },
         }),
-        Access::Index { .. } => parts.extend(Scan::new(access, collection).map(Part::Index)),
-        Access::Union(union, _) => {
+        Access::Index { .. } => {
+            let scan = Scan::new(access, collection);
+            parts.extend(scan.map(|scan| Part::Index(scan, asked.cloned())));
+        }
+        Access::Union(union) => {
             for part in union {
-                collect_parts(part, collection, parts);
+                collect_parts(&part.access, part.asked.as_ref(), collection, parts);
             }
         }
         Access::Merge(streams) => {

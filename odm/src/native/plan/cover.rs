@@ -196,7 +196,10 @@ pub(super) fn only_index(access: &Access) -> Option<usize> {
     let mut parts = match access {
         Access::Nothing | Access::Collection { .. } => return None,
         Access::Index { index, .. } => return Some(*index),
-        Access::Union(parts, _) => parts.iter().map(only_index).collect::<Vec<_>>(),
+        Access::Union(parts) => parts
+            .iter()
+            .map(|part| only_index(&part.access))
+            .collect::<Vec<_>>(),
         Access::Merge(streams) => streams.iter().map(|stream| only_index(&stream.access)).collect(),
     };
     parts.dedup();

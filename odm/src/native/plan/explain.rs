@@ -317,8 +317,8 @@ impl Plan {
                     residue.documents.into_iter().cloned().collect(),
                 )
             }
-            Access::Union(parts, answered) => {
-                let parts = parts.iter().zip(answered.iter().map(Vec::as_slice));
+            Access::Union(parts) => {
+                let parts = parts.iter().map(|part| (&part.access, part.answered.as_slice()));
                 let parts: Vec<Part<'_>> = parts.collect();
                 let (stages, left) = self.branches(&parts, request, root, is_covered);
                 (Stage::new("OR").joining(stages), left)
@@ -403,12 +403,12 @@ fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, root: &Node, access: &
     let definition = request.indexes[plan.index()].definition;
     let mut left = all(residue::members(root));
     left.retain(|node| !matches!(node, Node::Text(_)));
-    let parts: &[Access] = match access {
-        Access::Union(parts, _) => parts,
-        single => std::slice::from_ref(single),
+    let parts: Vec<&Access> = match access {
+        Access::Union(parts) => parts.iter().map(|part| &part.access).collect(),
+        single => vec![single],
     };
     let mut scans: Vec<Stage> = parts
-        .iter()
+        .into_iter()
         .filter_map(|part| match part {
             Access::Index {
                 index,

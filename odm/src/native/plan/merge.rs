@@ -1,8 +1,11 @@
 //! Several scans that have one order, made one that has it: what MongoDB calls a sort merge.
 
+use std::sync::Arc;
+
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::index::Order;
 use super::super::key::{self, END};
+use super::super::matcher::Matcher;
 use super::{Access, Plan, PlanRequest};
 
 /// How many scans a merge may have.
@@ -18,6 +21,9 @@ pub(crate) struct Stream {
     complemented: Vec<bool>,
     /// The branch of an `$or` that it answers, if it is one of those.
     branch: Option<usize>,
+    /// What is asked of the documents that it leads to: another stream may give one that it does not. `None` where it leads
+    /// to nothing else, or all streams have one filter.
+    asked: Option<Arc<Matcher>>,
 }
 
 /// Where a field of an order is in the keys of an index.
@@ -50,12 +56,26 @@ impl Stream {
             access,
             order,
             branch: None,
+            asked: None,
         })
     }
 
     /// The branch of an `$or` that it answers.
     pub(super) fn branch(&self) -> Option<usize> {
         self.branch
+    }
+
+    /// What is asked of the documents that it leads to.
+    pub(crate) fn asked(&self) -> Option<&Matcher> {
+        self.asked.as_deref()
+    }
+
+    /// The same, which gives no other documents than those.
+    pub(super) fn asking(self, asked: Arc<Matcher>) -> Stream {
+        Stream {
+            asked: Some(asked),
+            ..self
+        }
     }
 
     /// The same, which answers this branch.

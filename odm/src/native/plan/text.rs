@@ -11,7 +11,7 @@ use super::super::key;
 use super::super::matcher::ast::{Node, Predicate};
 use super::candidate::Conjunct;
 use super::interval::Intervals;
-use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, by_index, flatten, holds_partial};
+use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, UnionPart, by_index, flatten, holds_partial};
 
 /// The code of a filter that no plan answers.
 const NO_PLAN: i32 = 291;
@@ -52,7 +52,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     access(request, &text, root, &mut accesses)?;
     let exact = matches!(root, Node::Text(_)) && text.search.is_plain() && definition.partial.is_none();
     Ok(Plan {
-        access: Access::Union(accesses, Vec::new()),
+        access: Access::Union(accesses.into_iter().map(UnionPart::from).collect()),
         sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
         exact,
         repeats: true,

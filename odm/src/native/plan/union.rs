@@ -1,13 +1,15 @@
 //! An `$or` whose branches are answered each by an index of its own.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::super::fault::Result;
+use super::super::introsort;
+use super::super::matcher::Matcher;
 use super::super::matcher::ast::{Node, Predicate};
 use super::candidate::{self, Candidate, Conjunct};
 use super::interval::Intervals;
 use super::merge::{MOST_STREAMS, Stream};
-use super::{Access, Plan, PlanRequest, by_index, flatten, narrow, useful};
+use super::{Access, Plan, PlanRequest, UnionPart, by_index, flatten, narrow, useful};
 
 /// The plans that answer each branch of an `$or` from an index: in the order that is asked for, where all of them have
 /// it, and one branch after the other.
@@ -59,40 +61,87 @@ fn branches(root: &Node) -> Option<(Vec<Branch>, bool)> {
     Some((branches.iter().map(branch).collect(), parts.len() == 1))
 }
 
-/// Scans of indexes by their first fields: one for each index, however many conditions they answer.
-#[derive(Default)]
-struct Leaves(BTreeMap<usize, Leaf>);
-
-/// What the conditions that one index answers leave of its fields, and the positions of their branches.
-struct Leaf {
-    bounds: Vec<Intervals>,
-    branches: Vec<usize>,
+impl From<Access> for UnionPart {
+    /// All that it leads to.
+    fn from(access: Access) -> UnionPart {
+        UnionPart {
+            access,
+            answered: Vec::new(),
+            asked: None,
+        }
+    }
 }
 
-impl Leaves {
-    /// Takes a scan in; gives it back if it goes by more than a first field.
-    fn take(&mut self, request: &PlanRequest<'_>, branch: usize, access: Access) -> Option<Access> {
+/// A branch with what answers it.
+struct Answered {
+    branch: usize,
+    is_leaf: bool,
+    plan: Plan,
+}
+
+/// The scan of an index by its first field, for all single conditions in a row that the index answers.
+struct Leaf {
+    index: usize,
+    bounds: Vec<Intervals>,
+    branches: Vec<usize>,
+    /// Whether it leads to nothing else.
+    is_exact: bool,
+}
+
+impl Leaf {
+    /// Of a single condition; gives the access back if it goes by more than a first field.
+    fn of(
+        request: &PlanRequest<'_>,
+        branch: usize,
+        access: Access,
+        is_exact: bool,
+    ) -> std::result::Result<Leaf, Access> {
         match access {
             Access::Index { index, bounds, .. }
                 if request.indexes[index].definition.wildcard.is_none()
                     && bounds.iter().skip(1).all(Intervals::is_all) =>
             {
-                let Leaf {
-                    bounds: own,
-                    branches,
-                } = self.0.entry(index).or_insert_with(|| {
-                    let mut none = bounds.clone();
-                    none[0] = Intervals::none();
-                    Leaf {
-                        bounds: none,
-                        branches: Vec::new(),
-                    }
-                });
-                own[0] = std::mem::replace(&mut own[0], Intervals::none()).union(bounds[0].clone());
-                branches.push(branch);
-                None
+                Ok(Leaf {
+                    index,
+                    bounds,
+                    branches: vec![branch],
+                    is_exact,
+                })
             }
-            other => Some(other),
+            other => Err(other),
+        }
+    }
+
+    /// Both, where they are of one index.
+    fn join(&mut self, other: Leaf) {
+        let own = std::mem::replace(&mut self.bounds[0], Intervals::none());
+        self.bounds[0] = own.union(other.bounds[0].clone());
+        self.branches.extend(other.branches);
+        self.is_exact &= other.is_exact;
+    }
+
+    fn part(self, request: &PlanRequest<'_>, branches: &[Branch]) -> UnionPart {
+        let own = self.branches.iter().map(|branch| branches[*branch].whole.clone());
+        UnionPart {
+            asked: (!self.is_exact).then(|| asking(request, Node::Or(own.collect()))),
+            access: candidate::scan(request, self.index, self.bounds, false),
+            answered: self.branches,
+        }
+    }
+}
+
+/// The first of the indexes that an access reads.
+fn first_index(access: &Access) -> usize {
+    match access {
+        Access::Nothing | Access::Collection { .. } => usize::MAX,
+        Access::Index { index, .. } => *index,
+        Access::Union(parts) => {
+            let parts = parts.iter().map(|part| first_index(&part.access));
+            parts.min().unwrap_or(usize::MAX)
+        }
+        Access::Merge(streams) => {
+            let streams = streams.iter().map(|stream| first_index(&stream.access));
+            streams.min().unwrap_or(usize::MAX)
         }
     }
 }
@@ -101,10 +150,7 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     let Some((branches, mut exact)) = branches(root) else {
         return Ok(None);
     };
-    // As on the server, single conditions come last, in the order of their indexes.
-    let mut accesses = Vec::with_capacity(branches.len());
     let mut answered = Vec::with_capacity(branches.len());
-    let mut leaves = Leaves::default();
     let mut repeats = false;
     for (branch, Branch { whole, is_leaf }) in branches.iter().enumerate() {
         let plan = match by_index(request, whole)? {
@@ -116,28 +162,53 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
         };
         exact &= plan.exact;
         repeats |= plan.repeats;
-        match plan.access {
-            Access::Nothing => {}
-            access => {
-                let left = match is_leaf {
-                    true => leaves.take(request, branch, access),
-                    false => Some(access),
-                };
-                answered.extend(left.is_some().then(|| vec![branch]));
-                accesses.extend(left);
-            }
+        if !matches!(plan.access, Access::Nothing) {
+            let is_leaf = *is_leaf;
+            answered.push(Answered {
+                branch,
+                is_leaf,
+                plan,
+            });
         }
     }
-    for (index, leaf) in leaves.0 {
-        accesses.push(candidate::scan(request, index, leaf.bounds, false));
-        answered.push(leaf.branches);
+    // As on the server: in the order of their indexes; and a scan for single conditions waits for more of them, until one
+    // of another index comes.
+    introsort::sort_by(&mut answered, |a, b| {
+        first_index(&a.plan.access).cmp(&first_index(&b.plan.access))
+    });
+    let mut parts = Vec::with_capacity(answered.len());
+    let mut waiting: Option<Leaf> = None;
+    for Answered {
+        branch,
+        is_leaf,
+        plan,
+    } in answered
+    {
+        let exact = plan.exact;
+        let leaf = match is_leaf {
+            true => Leaf::of(request, branch, plan.access, exact),
+            false => Err(plan.access),
+        };
+        match (leaf, &mut waiting) {
+            (Ok(leaf), Some(waiting)) if waiting.index == leaf.index => waiting.join(leaf),
+            (Ok(leaf), waiting) => {
+                let before = waiting.replace(leaf);
+                parts.extend(before.map(|leaf| leaf.part(request, &branches)));
+            }
+            (Err(access), _) => parts.push(UnionPart {
+                access,
+                answered: vec![branch],
+                asked: (!exact).then(|| asking(request, branches[branch].whole.clone())),
+            }),
+        }
     }
-    let access = match accesses.len() {
+    parts.extend(waiting.map(|leaf| leaf.part(request, &branches)));
+    let access = match parts.len() {
         0 => return Ok(Some(Plan::nothing())),
-        1 => accesses.swap_remove(0),
+        1 => parts.swap_remove(0).access,
         _ => {
             repeats = true;
-            Access::Union(accesses, answered)
+            Access::Union(parts)
         }
     };
     Ok(Some(Plan {
@@ -155,16 +226,30 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     }))
 }
 
+/// What asks only this.
+fn asking(request: &PlanRequest<'_>, whole: Node) -> Arc<Matcher> {
+    Arc::new(request.matcher.of_part(whole))
+}
+
 fn merged(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
     let (branches, mut exact) = branches(root)?;
-    let mut all = Vec::new();
+    let mut answered = Vec::with_capacity(branches.len());
+    let mut count = 0;
     for (position, branch) in branches.iter().enumerate() {
         let mut own = Vec::new();
         exact &= streams(request, &branch.whole, &mut own)?;
-        all.extend(own.into_iter().map(|stream| stream.of_branch(position)));
-        if all.len() > MOST_STREAMS {
+        count += own.len();
+        if count > MOST_STREAMS {
             return None;
         }
+        let first = own.iter().map(|stream| first_index(&stream.access)).min();
+        answered.push((first.unwrap_or(usize::MAX), position, own));
+    }
+    // As on the server: in the order of their indexes.
+    introsort::sort_by(&mut answered, |a, b| a.0.cmp(&b.0));
+    let mut all = Vec::with_capacity(count);
+    for (_, position, own) in answered {
+        all.extend(own.into_iter().map(|stream| stream.of_branch(position)));
     }
     Some(Plan {
         exact,
@@ -191,11 +276,19 @@ fn streams(request: &PlanRequest<'_>, root: &Node, all: &mut Vec<Stream>) -> Opt
     }
     if let Some(narrowed) = narrow::narrow(request, root, &best) {
         if !matches!(narrowed.access, Access::Nothing) {
-            all.push(Stream::new(request, narrowed.access)?);
+            let stream = Stream::new(request, narrowed.access)?;
+            all.push(stream.asking(asking(request, root.clone())));
         }
         return Some(false);
     }
     let exact = best.is_exact();
-    all.extend(best.streams(request)?);
+    let own = best.streams(request)?;
+    match exact {
+        true => all.extend(own),
+        false => {
+            let asked = asking(request, root.clone());
+            all.extend(own.into_iter().map(|stream| stream.asking(asked.clone())));
+        }
+    }
     Some(exact)
 }

@@ -96,7 +96,7 @@ impl Store {
             Access::Collection { reverse: false } => found.extend(0..self.documents.len()),
             Access::Collection { reverse: true } => found.extend((0..self.documents.len()).rev()),
             Access::Index { .. } => found.extend(self.scan(access).into_iter().map(|(_, record)| record)),
-            Access::Union(parts, _) => parts.iter().for_each(|part| self.visit(part, found)),
+            Access::Union(parts) => parts.iter().for_each(|part| self.visit(&part.access, found)),
             Access::Merge(streams) => {
                 let mut places = Vec::new();
                 for stream in streams {
