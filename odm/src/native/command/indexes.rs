@@ -192,7 +192,7 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
         indexes::drop(write, &namespace, &which.as_value())?;
         let all = match which.as_value() {
             Value::String(name) => name == "*",
-            Value::Array(items) => items.values().any(|item| item.as_str() == Some("*")),
+            Value::Array(items) => items.at(0).is_some_and(|first| first.as_str() == Some("*")),
             _ => false,
         };
         let mut reply = Reply::new().with("nIndexesWas", count(before));

@@ -481,9 +481,8 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
                 }
             }
         }
-        Value::Array(list)
-            if list.count() == 1 && list.at(0).is_some_and(|one| one.as_str() == Some("*")) =>
-        {
+        // Whatever follows is not looked at.
+        Value::Array(list) if list.at(0).is_some_and(|first| first.as_str() == Some("*")) => {
             names.extend(all_but_id(&collection));
         }
         Value::Array(list) => {
