@@ -82,7 +82,7 @@ fn checked<'a>(value: &Value<'a>) -> Result<Doc<'a>> {
     }
 }
 
-/// The projection, which leaves `_id` out unless it names it, and what it names.
+/// The projection, which leaves `_id` out unless it names it or a part of it, and what it names.
 fn projected(spec: Doc<'_>, origin: Origin) -> Result<(Projection, (Vec<String>, bool))> {
     let mut paths = Vec::new();
     let mut included = None;
@@ -92,7 +92,7 @@ fn projected(spec: Doc<'_>, origin: Origin) -> Result<(Projection, (Vec<String>,
         .elements()
         .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
         .collect();
-    if spec.get("_id").is_none() {
+    if !spec.elements().any(|element| under(element.name_str(), "_id")) {
         fields.push(("_id".to_owned(), Owned::Int32(0)));
     }
     let projection = match Projection::parse(Doc::Fields(&fields), None) {
@@ -220,7 +220,7 @@ impl Wildcard {
             None => !(is_id && self.prefix.is_empty()),
             Some((named, true)) => named.iter().any(|own| under(path, own)),
             Some((named, false)) => {
-                let id_named = named.iter().any(|own| own == "_id");
+                let id_named = named.iter().any(|own| under(own, "_id"));
                 (!is_id || id_named) && !named.iter().any(|own| own != "_id" && under(path, own))
             }
         }
