@@ -164,7 +164,7 @@ fn define(spec: Doc<'_>, own: &Collation, series: Option<&Series>) -> Result<Ind
     refuse_pairs(spec)?;
     let definition = match (series, own.spec(), spec.get("collation")) {
         (None, _, _) => IndexDefinition::parse_for(spec, own)?,
-        (Some(series), Some(inherited), None) => {
+        (Some(series), Some(inherited), None) if version(spec) != Some(1) => {
             let mut fields = fields_of(spec);
             fields.push(("collation".to_owned(), Owned::RawDocument(inherited.to_bytes())));
             series::define(series, Doc::Fields(&fields))?
@@ -202,11 +202,14 @@ fn refuse_pairs(spec: Doc<'_>) -> Result<()> {
     if asks("unique") && asks("prepareUnique") {
         return refused("unique", "the 'prepareUnique' option");
     }
-    let version = spec.get("v").and_then(|version| as_i64_exact(&version));
-    if version == Some(1) && spec.get("collation").is_some() {
+    if version(spec) == Some(1) && spec.get("collation").is_some() {
         return refused("collation", "v=1");
     }
     Ok(())
+}
+
+fn version(spec: Doc<'_>) -> Option<i64> {
+    spec.get("v").and_then(|version| as_i64_exact(&version))
 }
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).

@@ -87,7 +87,7 @@ impl<'a> Options<'a> {
             wildcard_projection: None,
             version: 2,
             original: None,
-            collation: own.clone(),
+            collation: Collation::default(),
             no_collation: None,
         };
         check_names(spec, origin)?;
@@ -188,6 +188,10 @@ impl<'a> Options<'a> {
                 // Others are known, and the server takes `_id` out.
                 _ => {}
             }
+        }
+        // Indexes of version 1 compare as if there were no collations.
+        if options.version > 1 && spec.get("collation").is_none() {
+            options.collation = own.clone();
         }
         options.key = key.ok_or_else(|| required("The 'key' field"))?;
         options.name = name.ok_or_else(|| required("The 'name' field"))?;
