@@ -18,6 +18,8 @@ pub(super) struct GeoOptions {
     inexact: bool,
     /// Whether a bound is no number, which an index of the plane refuses.
     unbounded: bool,
+    /// The level that is a bool, which an index on the sphere refuses.
+    no_level: Option<&'static str>,
     /// The levels as they are checked.
     levels: (Option<i32>, Option<i32>),
 }
@@ -57,6 +59,20 @@ impl GeoOptions {
             _ => return Ok(false),
         };
         let is_level = matches!(name, "coarsestIndexedLevel" | "finestIndexedLevel");
+        if is_level && !value.is_number() {
+            // The server asks whether it is like a bool, and only an index on the sphere for a number.
+            return match value {
+                Value::Bool(_) => {
+                    // That of the finest is looked at first.
+                    self.no_level = match name {
+                        "finestIndexedLevel" => Some("finestIndexedLevel"),
+                        _ => self.no_level.or(Some("coarsestIndexedLevel")),
+                    };
+                    Ok(true)
+                }
+                other => Err(no_truth(name, other)),
+            };
+        }
         *slot = Some(number::as_i32_whole(value).ok_or_else(|| no_number(name, value))?);
         if is_level && let Some(number) = number::as_i64_exact(value) {
             let level = match name {
@@ -137,6 +153,12 @@ impl GeoOptions {
     }
 
     fn check_levels(&self) -> Result<()> {
+        if let Some(name) = self.no_level {
+            return Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!("Expected field \"{name}\" to have numeric type, but found bool"),
+            ));
+        }
         if self.inexact {
             return Err(Fault::new(
                 code::BAD_VALUE,
@@ -194,5 +216,13 @@ fn no_number(name: &str, value: &Value<'_>) -> Fault {
             "The field '{name}' must be a number, but got {}",
             value.kind().alias()
         ),
+    )
+}
+
+/// What is told of a value that is to be a bool, or a number.
+pub(super) fn no_truth(field: &str, value: &Value<'_>) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!("The field '{field} has value {field}: {value}, which is not convertible to bool"),
     )
 }

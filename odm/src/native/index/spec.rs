@@ -98,17 +98,17 @@ impl<'a> Canonical<'a> {
             if let Some(max) = geo.max {
                 write("max", Value::Double(max));
             }
-            if let Some(level) = geo.coarsest {
-                write("coarsestIndexedLevel", Value::Int32(level));
-            }
-            if let Some(level) = geo.finest {
-                write("finestIndexedLevel", Value::Int32(level));
-            }
             if let Some(collation) = self.collation.filter(|_| !self.clustered) {
                 write("collation", Value::Document(collation));
             }
             if let Some(projection) = self.wildcard_projection {
                 write("wildcardProjection", projection);
+            }
+            if let Some(level) = geo.coarsest {
+                write("coarsestIndexedLevel", Value::Int32(level));
+            }
+            if let Some(level) = geo.finest {
+                write("finestIndexedLevel", Value::Int32(level));
             }
             if let Some(original) = self.original {
                 write("originalSpec", Value::Document(original));

@@ -4,7 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Kind, Owned, Value, number};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::options::GeoOptions;
+use super::super::options::{GeoOptions, no_truth};
 use super::super::text::{self, TextOptions};
 use super::super::{IndexDefinition, IndexField, Origin};
 use super::cannot;
@@ -250,10 +250,7 @@ fn truth(field: &str, value: &Value<'_>) -> Result<bool> {
     match value {
         Value::Bool(truth) => Ok(*truth),
         number if number.is_number() => Ok(number::as_f64(number) != Some(0.0)),
-        other => Err(Fault::new(
-            code::TYPE_MISMATCH,
-            format!("The field '{field} has value {field}: {other}, which is not convertible to bool"),
-        )),
+        other => Err(no_truth(field, other)),
     }
 }
 
