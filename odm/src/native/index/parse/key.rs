@@ -14,6 +14,7 @@ const MAX_FIELDS: usize = 32;
 
 pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
     let mut keys: Vec<IndexField> = Vec::new();
+    let compounds_wildcard = pattern.count() > 1 && is_of_wildcard(pattern);
     for element in pattern.elements() {
         let path = element.name_str();
         if keys.iter().any(|key| key.path == path) {
@@ -32,6 +33,9 @@ pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
             return Err(cannot(
                 "A numeric value in a $** index key pattern must be positive.",
             ));
+        }
+        if compounds_wildcard {
+            return Err(cannot("wildcard indexes do not allow compounding"));
         }
         if order != Order::Text || path != WILDCARD {
             let all_below = order == Order::Ascending && is_wildcard(path);
@@ -57,6 +61,14 @@ pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
         )));
     }
     Ok(keys)
+}
+
+/// Whether a wildcard is the first field of a pattern that is kept in a way of its own.
+fn is_of_wildcard(pattern: Doc<'_>) -> bool {
+    let mut fields = pattern.elements();
+    let kept =
+        fields.find(|field| is_wildcard(field.name_str()) || matches!(field.value(), Value::String(_)));
+    kept.is_some_and(|field| !matches!(field.value(), Value::String(_)))
 }
 
 /// All fields that are kept in a way of their own are kept in the same way.
