@@ -1,5 +1,7 @@
 //! Partial filters.
 
+mod written;
+
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -18,23 +20,26 @@ pub(super) fn parse_partial(
     collation: &Collation,
     origin: Origin,
 ) -> Result<Matcher> {
-    let written = |fault: Fault| fault.prefixed(&context(spec));
+    let as_written = |fault: Fault| fault.prefixed(&context(spec));
     if names(filter, "$where") {
-        return Err(written(not_here("$where", code::BAD_VALUE)));
+        return Err(as_written(not_here("$where", code::BAD_VALUE)));
     }
     for name in ["$jsonSchema", "$expr"] {
         if names(filter, name) {
-            return Err(written(not_here(name, QUERY_FEATURE_NOT_ALLOWED)));
+            return Err(as_written(not_here(name, QUERY_FEATURE_NOT_ALLOWED)));
         }
     }
-    let matcher = Matcher::parse(filter).map_err(written)?;
+    let matcher = Matcher::parse(filter).map_err(as_written)?;
     let settled = |fault: Fault| fault.prefixed(&context(settled));
     if origin.is_given() && never::is_never(filter) {
         return Err(settled(not_in_partial("$alwaysFalse: 1\n")));
     }
     check_partial(matcher.root()).map_err(|fault| match fault.code() {
-        code::CANNOT_CREATE_INDEX => settled(fault),
-        _ => written(fault),
+        code::CANNOT_CREATE_INDEX => settled(match written::refused(filter) {
+            Some(what) => not_in_partial(&what),
+            None => fault,
+        }),
+        _ => as_written(fault),
     })?;
     if origin.is_given() {
         if names(filter, "$alwaysTrue") {
