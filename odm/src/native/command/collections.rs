@@ -367,6 +367,18 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
         Some(given @ Value::Binary { .. }) => Some(uuid(&given)?),
         _ => None,
     };
+    if from == to {
+        return Err(alter::same_name());
+    }
+    if from.collection.starts_with(series::BUCKETS) {
+        return Err(alter::of_buckets());
+    }
+    if from.database != to.database && (expected.is_some() || expected_target.is_some()) {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "Cannot provide an expected collection UUID when renaming between databases",
+        ));
+    }
     Ok(Job::Write(Box::new(move |write| {
         collections::check_uuid(write.catalog(), &from, expected)?;
         collections::check_uuid(write.catalog(), &to, expected_target)?;
@@ -377,30 +389,41 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
 
 /// `database.collection`, taken apart; `which` of the two names it is.
 pub(super) fn whole_name(name: &str, which: &str) -> Result<Namespace> {
-    let namespace = readable_name(name, which)?;
-    namespace.check_writable().map_err(|fault| {
+    let namespace = taken_apart(name, which)?;
+    let refused = |why: &str| {
         Fault::new(
             code::ILLEGAL_OPERATION,
-            format!("error with {which} namespace: {}", fault.message()),
+            format!("error with {which} namespace: {why}"),
         )
-    })?;
+    };
+    if namespace.database.contains('$') {
+        return Err(refused(&format!("Invalid namespace: {name}")));
+    }
+    if namespace.check().is_err() {
+        let own = &namespace.collection;
+        let why = match own.starts_with('.') || own.contains('$') || name.len() <= MOST_BYTES {
+            true => format!("Invalid collection name: {own}"),
+            false => format!("Fully qualified namespace is too long. Namespace: {name} Max: {MOST_BYTES}"),
+        };
+        return Err(refused(&why));
+    }
+    namespace
+        .check_writable()
+        .map_err(|fault| refused(fault.message()))?;
     Ok(namespace)
 }
 
-/// The same, of what is only read.
-pub(super) fn readable_name(name: &str, which: &str) -> Result<Namespace> {
+/// How long the name of a collection may be, with its database's.
+const MOST_BYTES: usize = 255;
+
+/// The same, of a name that need not be one that a collection can have.
+pub(super) fn taken_apart(name: &str, which: &str) -> Result<Namespace> {
     let bad = || {
         let text = match which {
             "target" => format!("Invalid target namespace: {name}"),
             _ => format!("Invalid namespace specified '{name}'"),
         };
         Fault::new(code::INVALID_NAMESPACE, text)
-    };
-    let refused = |why: String| {
-        Fault::new(
-            code::ILLEGAL_OPERATION,
-            format!("error with {which} namespace: {why}"),
-        )
     };
     if name.contains('\0') {
         return Err(Fault::new(
@@ -412,17 +435,10 @@ pub(super) fn readable_name(name: &str, which: &str) -> Result<Namespace> {
     if collection.is_empty() || check_database(&database.replace('$', "")).is_err() {
         return Err(bad());
     }
-    if database.contains('$') {
-        return Err(refused(format!("Invalid namespace: {name}")));
-    }
-    let namespace = Namespace {
+    Ok(Namespace {
         database: database.to_owned(),
         collection: collection.to_owned(),
-    };
-    if namespace.check().is_err() {
-        return Err(refused(format!("Invalid collection name: {collection}")));
-    }
-    Ok(namespace)
+    })
 }
 
 pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
@@ -437,7 +453,10 @@ pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
         MODIFY_INDEX.part(index)?;
     }
     Ok(Job::Write(Box::new(move |write| {
-        collections::check_uuid(write.catalog(), &namespace, expected)?;
+        // Of a time series it is not looked at.
+        if !series::is_series(write.catalog(), &namespace) {
+            collections::check_uuid(write.catalog(), &namespace, expected)?;
+        }
         let said = alter::modify(write, &namespace, Doc::Raw(&changes))?;
         let said = Doc::Raw(&said)
             .elements()

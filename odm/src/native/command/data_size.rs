@@ -3,7 +3,7 @@
 use super::super::document::{Doc, Owned, Value, number};
 use super::super::exec::data_size::{self, Asked};
 use super::super::fault::{Fault, Result, code};
-use super::collections::readable_name;
+use super::collections::taken_apart;
 use super::reply::Reply;
 use super::shape::truth;
 use super::{Call, Job};
@@ -15,7 +15,7 @@ pub(super) fn measure(call: &Call<'_>) -> Result<Job> {
             format!("collection name has invalid type {}", call.target.kind().alias()),
         ));
     };
-    let namespace = readable_name(name, "source")?;
+    let namespace = taken_apart(name, "source")?;
     check_bounds(call.doc)?;
     // What is of another type is not there.
     let object = |name: &str| match call.doc.get(name) {

@@ -481,10 +481,7 @@ pub(crate) fn rename(
         )
     })?;
     if from == to {
-        return Err(Fault::new(
-            code::ILLEGAL_OPERATION,
-            "Can't rename a collection to itself",
-        ));
+        return Err(same_name());
     }
     let Some(collection) = write
         .catalog()
@@ -509,10 +506,7 @@ pub(crate) fn rename(
         ));
     }
     if collection.rules.series.is_some() {
-        return Err(Fault::new(
-            code::ILLEGAL_OPERATION,
-            "Renaming system.buckets collections is not allowed",
-        ));
+        return Err(of_buckets());
     }
     for ns in [from, to] {
         write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
@@ -534,6 +528,19 @@ pub(crate) fn rename(
         false => change::moved(write, &collection, to)?,
     }
     Ok(())
+}
+
+/// What is told of a collection that is to have its own name.
+pub(crate) fn same_name() -> Fault {
+    Fault::new(code::ILLEGAL_OPERATION, "Can't rename a collection to itself")
+}
+
+/// What is told of the documents of a time series that are to have another name.
+pub(crate) fn of_buckets() -> Fault {
+    Fault::new(
+        code::ILLEGAL_OPERATION,
+        "Renaming system.buckets collections is not allowed",
+    )
 }
 
 /// Refuses a command that no transaction takes.
