@@ -46,14 +46,18 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
         }
     }
     let database = fields.string("db");
+    if database.is_some_and(|name| name.is_empty() || name.contains('.')) {
+        return Err(Fault::new(28539, "need a valid database name"));
+    }
     if let Some(name) = database
-        && name.contains(['/', '\\', '.', ' ', '"', '\0'])
+        && name.contains(['/', '\\', ' ', '"', '\0'])
     {
         return Err(Fault::new(13280, format!("invalid db name: {name}")));
     }
     let collection = fields.string("collection");
     if let Some(name) = collection {
-        check_collection(database.unwrap_or(call.database), name)?;
+        // Of all databases, the first is told of.
+        check_collection(database.unwrap_or("admin"), name)?;
     }
     let (database, collection) = (database.map(str::to_owned), collection.map(str::to_owned));
     // Other versions have no rules.

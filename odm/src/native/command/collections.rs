@@ -78,7 +78,7 @@ static RENAME: Shape = Shape {
     fields: &[
         ("to", Type::String),
         ("dropTarget", Type::Any),
-        ("stayTemp", Type::Boolish),
+        ("stayTemp", Type::Bool),
         ("collectionUUID", Type::Uuid),
     ],
     required: &["to"],

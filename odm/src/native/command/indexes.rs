@@ -214,13 +214,21 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
     }
     let batch_size = batch_size("listIndexes.cursor", fields.object("cursor"))?;
     let with_builds = fields.flag("includeIndexBuildInfo");
+    let of_buckets = fields.flag("isTimeseriesNamespace");
     Ok(Job::Open(Box::new(move |read| {
         let found = indexes::list(read, &namespace);
         if found.as_ref().is_some_and(|found| !found.is_empty()) {
             view::refuse_buckets(read.catalog(), &namespace)?;
         }
-        if !series::is_series(read.catalog(), &namespace) {
-            view::refuse(read.catalog(), &namespace)?;
+        match series::is_series(read.catalog(), &namespace) {
+            true if of_buckets => {
+                return Err(Fault::new(
+                    code::COMMAND_NOT_SUPPORTED_ON_VIEW,
+                    format!("Namespace {namespace} is a timeseries collection"),
+                ));
+            }
+            true => {}
+            false => view::refuse(read.catalog(), &namespace)?,
         }
         let Some(mut found) = found else {
             return Err(Fault::new(

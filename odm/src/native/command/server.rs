@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::super::document::{MAX_DOCUMENT_BYTES, Owned, Value};
+use super::super::document::{Kind, MAX_DOCUMENT_BYTES, Owned, Value};
 use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Fields, Shape, Type, truth};
+use super::shape::{Fields, Shape, Type, truth, wrong_type};
 use super::{Call, Job};
 
 /// The MongoDB version whose answers the engine gives.
@@ -17,6 +17,28 @@ static PLAIN: Shape = Shape {
     name: "ping",
     fields: &[],
     required: &[],
+};
+
+static HELLO: Shape = Shape {
+    name: "hello",
+    fields: &[
+        ("helloOk", Type::Boolish),
+        ("hostInfo", Type::String),
+        ("topologyVersion", Type::Object),
+        ("maxAwaitTimeMS", Type::Number),
+        ("forShell", Type::Boolish),
+        ("loadBalanced", Type::Bool),
+        ("internalClient", Type::Object),
+        ("compression", Type::Array),
+        ("speculativeAuthenticate", Type::Object),
+    ],
+    required: &[],
+};
+
+static TOPOLOGY_VERSION: Shape = Shape {
+    name: "hello.topologyVersion",
+    fields: &[("processId", Type::Any), ("counter", Type::Any)],
+    required: &["processId", "counter"],
 };
 
 static COLLECTION_STATISTICS: Shape = Shape {
@@ -41,7 +63,7 @@ static LIST_DATABASES: Shape = Shape {
     fields: &[
         ("filter", Type::Object),
         ("nameOnly", Type::Boolish),
-        ("authorizedDatabases", Type::Boolish),
+        ("authorizedDatabases", Type::Bool),
     ],
     required: &[],
 };
@@ -52,13 +74,19 @@ pub(super) fn ping(call: &Call<'_>) -> Result<Job> {
 }
 
 pub(super) fn hello(call: &Call<'_>) -> Result<Job> {
+    let fields = HELLO.loose_command(call.doc)?;
+    check_greeting(&fields)?;
     let primary = if call.name == "hello" {
         "isWritablePrimary"
     } else {
         "ismaster"
     };
+    let reply = match fields.get("helloOk") {
+        Some(_) => Reply::new().with("helloOk", Owned::Bool(true)),
+        None => Reply::new(),
+    };
     Ok(Job::Reply(
-        Reply::new()
+        reply
             .with(primary, Owned::Bool(true))
             .with("maxBsonObjectSize", Owned::Int32(MAX_DOCUMENT_BYTES as i32))
             .with("maxMessageSizeBytes", Owned::Int32(48_000_000))
@@ -69,6 +97,45 @@ pub(super) fn hello(call: &Call<'_>) -> Result<Job> {
             .with("readOnly", Owned::Bool(false))
             .done(),
     ))
+}
+
+/// Refuses what no client greets with. Who waits for changes of a set says which it knows, and how long it waits.
+fn check_greeting(fields: &Fields<'_>) -> Result<()> {
+    if let Some(version) = fields.object("topologyVersion") {
+        TOPOLOGY_VERSION.part(version)?;
+        for element in version.elements() {
+            let value = element.value();
+            let expected = match element.name_str() {
+                "processId" if value.kind() != Kind::ObjectId => "type 'objectId'",
+                "counter" if value.kind() != Kind::Int64 => "type 'long'",
+                _ => continue,
+            };
+            let name = format!("hello.topologyVersion.{}", element.name_str());
+            return Err(wrong_type(&name, value, expected));
+        }
+    }
+    let wait = fields.number("maxAwaitTimeMS");
+    if let Some(wait) = wait.filter(|wait| *wait < 0) {
+        return Err(Fault::new(
+            51024,
+            format!("BSON field 'maxAwaitTimeMS' value must be >= 0, actual value '{wait}'"),
+        ));
+    }
+    if fields
+        .object("speculativeAuthenticate")
+        .is_some_and(|doc| doc.is_empty())
+    {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "hello.speculativeAuthenticate must be a non-empty Object",
+        ));
+    }
+    let why = match (fields.get("topologyVersion").is_some(), wait.is_some()) {
+        (true, false) => "A request with a 'topologyVersion' must include 'maxAwaitTimeMS'",
+        (false, true) => "A request with 'maxAwaitTimeMS' must include a 'topologyVersion'",
+        _ => return Ok(()),
+    };
+    Err(Fault::new(31_368, why))
 }
 
 pub(super) fn build_info(_call: &Call<'_>) -> Result<Job> {
