@@ -1,6 +1,6 @@
 //! Changing a collection as a whole: its options, its indexes' options, its name.
 
-use super::super::catalog::rules::{self, number, unknown, wrong_type};
+use super::super::catalog::rules::{self, encrypted, number, unknown, wrong_type};
 use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
@@ -29,6 +29,12 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         };
         return Err(invalid(format!("dry run mode requires {what}")));
     }
+    let run = match dry_run {
+        false => Run::Real,
+        true => Run::Dry {
+            alone: is_alone(changes),
+        },
+    };
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(match (asks_unique(changes), dry_run) {
             (false, _) => Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"),
@@ -43,7 +49,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     let is_view = collection.rules.view.is_some();
     let mut options = fields_of(Doc::Raw(&collection.options));
     if is_view && collection.rules.series.is_some() {
-        let reply = series::modify(write, ns, &collection, changes, dry_run)?;
+        let reply = series::modify(write, ns, &collection, changes, run)?;
         return Ok(Doc::Fields(&reply).to_bytes());
     }
     if asks_unique(changes) {
@@ -87,7 +93,10 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                     _ => fault,
                 })?;
                 match filter {
-                    Some(filter) => set(&mut options, name, filter),
+                    Some(filter) => {
+                        collections::refuse_validator(ns, collection.uuid)?;
+                        set(&mut options, name, filter);
+                    }
                     None => options.retain(|(own, _)| own != name),
                 }
             }
@@ -100,12 +109,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             }
             "cappedSize" => set(&mut options, "size", number(rules::capped_size(name, value)?)),
             "cappedMax" => set(&mut options, "max", number(rules::capped_max(name, value)?)),
-            "changeStreamPreAndPostImages" => {
-                if changes.get("recordPreImages").is_none() {
-                    options.retain(|(own, _)| own != "recordPreImages");
-                }
-                set_images(&mut options, name, rules::images(value));
-            }
+            "changeStreamPreAndPostImages" => set_images(&mut options, name, rules::images(value)),
             "recordPreImages" => {
                 let recorded = rules::flag("collMod.recordPreImages", value)?;
                 set_images(&mut options, name, recorded.then_some(Owned::Bool(true)));
@@ -124,9 +128,23 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                     "option only supported on a time-series collection: {name}"
                 )));
             }
-            "index" => modify_index(write, ns, &collection, value, dry_run, &mut reply)?,
+            "index" => modify_index(write, ns, &collection, value, run, &mut reply)?,
             _ => return Err(unknown("collMod", name)),
         }
+    }
+    run.check()?;
+    if run != Run::Real {
+        return Ok(Doc::Fields(&reply).to_bytes());
+    }
+    if options.iter().any(|(own, _)| own == "encryptedFields") {
+        for name in ["validationAction", "validationLevel"] {
+            encrypted::check_validation(changes, &[name])
+                .map_err(|fault| fault.prefixed(&format!("Failed to set {name} :: caused by :: ")))?;
+        }
+    }
+    // What does not say that documents are recorded says that they are not.
+    if changes.get("recordPreImages").is_none() {
+        options.retain(|(own, _)| own != "recordPreImages");
     }
     if VALIDATION.iter().any(|name| changes.get(name).is_some()) {
         for (name, usual) in [("validationLevel", "strict"), ("validationAction", "error")] {
@@ -144,6 +162,43 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         write.catalog_mut().set_options(collection.id, &options)?;
     }
     Ok(Doc::Fields(&reply).to_bytes())
+}
+
+/// Whether changes are made, or it is only looked at whether an index can be unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Run {
+    Real,
+    /// `alone`: nothing else is asked for.
+    Dry {
+        alone: bool,
+    },
+}
+
+impl Run {
+    /// Refuses a dry run of several changes, once nothing else is wrong with them.
+    pub(super) fn check(self) -> Result<()> {
+        match self {
+            Run::Dry { alone: false } => Err(invalid(
+                "unique: true cannot be combined with any other modification in dry run mode.".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether an index that is to be unique is all that is asked for. The bounds of capped collections do not count.
+fn is_alone(changes: Doc<'_>) -> bool {
+    let others = changes.elements().filter(|element| match element.name_str() {
+        "index" | "cappedSize" | "cappedMax" | "isTimeseriesNamespace" => false,
+        name => !FORGOTTEN.contains(&name),
+    });
+    let index = changes.get("index").and_then(|index| index.as_document());
+    let of_index = index.into_iter().flat_map(|index| index.elements());
+    let of_index = of_index.filter(|element| {
+        !matches!(element.name_str(), "name" | "keyPattern" | "unique")
+            && !matches!(element.value(), Value::Null | Value::Undefined)
+    });
+    others.count() + of_index.count() == 0
 }
 
 /// What is said of a validator: with one of them the others are kept too.
@@ -248,7 +303,7 @@ pub(super) fn modify_index(
     ns: &Namespace,
     collection: &Collection,
     value: Value<'_>,
-    dry_run: bool,
+    run: Run,
     reply: &mut Fields,
 ) -> Result<()> {
     let Value::Document(spec) = value else {
@@ -377,13 +432,15 @@ pub(super) fn modify_index(
                         .to_owned(),
                 ));
             }
-            if indexes::has_duplicates(write, entry)? {
+            // Of several changes it is told later that they do not go together.
+            if run != (Run::Dry { alone: false }) && indexes::has_duplicates(write, entry)? {
                 return Err(Fault::new(
                     code::CANNOT_CONVERT_INDEX_TO_UNIQUE,
                     "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.",
                 ));
             }
-            if dry_run {
+            if run != Run::Real {
+                reply.clear();
                 return Ok(());
             }
             reply.push(("unique_new".to_owned(), Owned::Bool(true)));
@@ -397,7 +454,7 @@ pub(super) fn modify_index(
         reply.push(("forceNonUnique_new".to_owned(), Owned::Bool(true)));
         fields.retain(|(name, _)| name != "unique");
     }
-    if dry_run {
+    if run != Run::Real {
         reply.clear();
         return Ok(());
     }

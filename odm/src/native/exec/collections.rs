@@ -1,7 +1,7 @@
 //! Creating, dropping and listing collections.
 
 use super::super::catalog::Catalog;
-use super::super::catalog::rules::{self, Rules};
+use super::super::catalog::rules::{self, Rules, encrypted};
 use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value};
@@ -43,18 +43,15 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
             format!("A {what} already exists. NS: {ns}"),
         ));
     }
-    if Doc::Raw(&options).get("timeseries").is_some() && !ns.collection.starts_with(series::BUCKETS) {
+    if let Some(Value::Document(series)) = Doc::Raw(&options).get("timeseries")
+        && !ns.collection.starts_with(series::BUCKETS)
+    {
+        if ns.collection.starts_with("system.") && !view::list::is_list(ns) {
+            return Err(reserved_series(ns, series));
+        }
         return series::create(write, ns, &options);
     }
     if view_on {
-        if ns.collection.starts_with("system.") {
-            return Err(Fault::new(
-                code::INVALID_NAMESPACE,
-                format!(
-                    "View name cannot start with 'system.', which is reserved for system namespaces: {ns}"
-                ),
-            ));
-        }
         if write.in_transaction() {
             return Err(Fault::new(
                 code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
@@ -67,17 +64,75 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         }
         view::list::ensure(write, &ns.database)?;
     }
+    // That there is a collection already is told before.
+    if write.catalog().collection(&ns.database, &ns.collection).is_none() {
+        let given = Doc::Raw(&options);
+        if given.get("validator").is_some() {
+            refuse_validator(ns, bson::Uuid::new().bytes())?;
+        }
+        if given.get("encryptedFields").is_some() {
+            encrypted::check_validation(given, &["validationLevel", "validationAction"])?;
+        }
+    }
     create_stored(write, ns, &options, version)
 }
 
-/// Refuses a view whose name is taken, before it is looked at what it would be of.
+/// What is told of a view that would have a name of the server's own.
+fn reserved_name(ns: &Namespace) -> Fault {
+    let why = match view::list::is_list(ns) {
+        true => "Cannot create a view called 'system.views': this is a reserved system namespace",
+        false => "View name cannot start with 'system.', which is reserved for system namespaces",
+    };
+    Fault::new(code::INVALID_NAMESPACE, why)
+}
+
+/// The same of a time series: the server fails when it makes the view that it would have there.
+fn reserved_series(ns: &Namespace, series: Doc<'_>) -> Fault {
+    let buckets = series::buckets_of(ns);
+    let unpacked = ["timeField", "metaField", "bucketMaxSpanSeconds"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), series.get(name)?.into())));
+    let stage = vec![(
+        "$_internalUnpackBucket".to_owned(),
+        Owned::Document(unpacked.collect()),
+    )];
+    let view: Fields = vec![
+        ("viewOn".to_owned(), Owned::String(buckets.collection.clone())),
+        ("pipeline".to_owned(), Owned::Array(vec![Owned::Document(stage)])),
+    ];
+    reserved_name(ns).prefixed(&format!(
+        "Failed to create view on {buckets} for time-series collection {ns} with options {} :: caused by :: ",
+        Doc::Fields(&view)
+    ))
+}
+
+/// Refuses a validator of a collection of the server's own.
 ///
 /// # Errors
-/// Those of its other options; code 48.
-fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()> {
-    let Some(existing) = catalog.collection(&ns.database, &ns.collection) else {
+/// Code 72.
+pub(super) fn refuse_validator(ns: &Namespace, uuid: [u8; 16]) -> Result<()> {
+    if !ns.collection.starts_with("system.") || ns.collection.starts_with(series::BUCKETS) {
         return Ok(());
-    };
+    }
+    Err(Fault::new(
+        code::INVALID_OPTIONS,
+        format!(
+            "Document validators not allowed on system collection {ns} with UUID {}",
+            bson::Uuid::from_bytes(uuid)
+        ),
+    ))
+}
+
+/// Refuses a view whose name is taken or reserved, before it is looked at what it would be of.
+///
+/// # Errors
+/// Those of its other options; codes 48 and 73.
+fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()> {
+    let existing = catalog.collection(&ns.database, &ns.collection);
+    let is_reserved = ns.collection.starts_with("system.");
+    if existing.is_none() && !is_reserved {
+        return Ok(());
+    }
     let mut others = fields_of(given);
     for (name, value) in &mut others {
         match (name.as_str(), value.as_value()) {
@@ -91,6 +146,9 @@ fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()>
         }
     }
     rules::normalize(Doc::Fields(&others), &ns.to_string())?;
+    let Some(existing) = existing.filter(|_| !is_reserved) else {
+        return Err(reserved_name(ns));
+    };
     Err(Fault::new(
         code::NAMESPACE_EXISTS,
         match &existing.rules.view {

@@ -4,6 +4,7 @@ use super::{unknown, wrong_type};
 use crate::native::document::number::as_i64_exact;
 use crate::native::document::{Doc, Fields, Kind, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
+use crate::native::matcher::integer;
 
 /// A field whose values are encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,22 @@ pub(crate) struct EncryptedField {
 }
 
 const NAME: &str = "create.encryptedFields";
+
+/// The types of which no values are looked for.
+const NO_EQUALITY: &[&str] = &[
+    "double",
+    "object",
+    "array",
+    "undefined",
+    "null",
+    "javascriptWithScope",
+    "decimal",
+    "minKey",
+    "maxKey",
+];
+
+/// The types of which no values are encrypted.
+const NEVER_ENCRYPTED: &[&str] = &["undefined", "null", "minKey", "maxKey"];
 
 /// Reads options as they are stored.
 pub(super) fn stored(options: Doc<'_>) -> Vec<EncryptedField> {
@@ -126,7 +143,7 @@ fn checked(spec: Doc<'_>) -> Result<Fields> {
     check_field(spec)?;
     let parts = ["keyId", "path", "bsonType", "queries"].into_iter();
     let parts = parts.filter_map(|name| {
-        let value = spec.get(name)?;
+        let value = spec.get(name).filter(|value| !is_missing(value))?;
         let kept = match (name, value) {
             ("queries", Value::Document(query)) => with_contention(query),
             ("queries", Value::Array(queries)) => Owned::Array(
@@ -139,31 +156,38 @@ fn checked(spec: Doc<'_>) -> Result<Fields> {
         };
         Some((name.to_owned(), kept))
     });
-    let is_equality = spec.get("queries").is_some();
-    match spec.get("bsonType").and_then(|alias| alias.as_str()) {
+    Ok(parts.collect())
+}
+
+/// Refuses a type that its queries do not have.
+fn check_type(field: &Fields) -> Result<()> {
+    let part = |name: &str| field.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+    let queries = part("queries");
+    if let Some(Owned::Array(queries)) = queries
+        && queries.len() != 1
+    {
+        return Err(Fault::new(
+            6_338_404,
+            "Only 1 equality queryType can be specified per field",
+        ));
+    }
+    let is_equality = queries.is_some();
+    match part("bsonType") {
         None if is_equality => Err(Fault::new(
             6_412_601,
             "Bson type needs to be specified for equality indexed field",
         )),
-        Some(
-            alias @ ("double"
-            | "object"
-            | "array"
-            | "undefined"
-            | "null"
-            | "javascriptWithScope"
-            | "decimal"
-            | "minKey"
-            | "maxKey"),
-        ) if is_equality => Err(Fault::new(
-            6_338_405,
-            format!("Type '{alias}' is not a supported equality indexed type"),
-        )),
-        Some(alias @ ("undefined" | "null" | "minKey" | "maxKey")) => Err(Fault::new(
+        Some(Owned::String(alias)) if is_equality && NO_EQUALITY.contains(&alias.as_str()) => {
+            Err(Fault::new(
+                6_338_405,
+                format!("Type '{alias}' is not a supported equality indexed type"),
+            ))
+        }
+        Some(Owned::String(alias)) if NEVER_ENCRYPTED.contains(&alias.as_str()) => Err(Fault::new(
             6_338_406,
             format!("Type '{alias}' is not a supported unindexed type"),
         )),
-        _ => Ok(parts.collect()),
+        _ => Ok(()),
     }
 }
 
@@ -171,47 +195,60 @@ fn checked(spec: Doc<'_>) -> Result<Fields> {
 fn with_contention(query: Doc<'_>) -> Owned {
     const USUAL: i64 = 4;
     let given = query.get("contention").and_then(|given| as_i64_exact(&given));
-    let mut fields: Fields = query
-        .elements()
-        .filter(|element| element.name() != b"contention")
-        .map(|element| (element.name_str().to_owned(), element.value().into()))
-        .collect();
+    let kind = query
+        .get("queryType")
+        .map(|kind| ("queryType".to_owned(), kind.into()));
+    let mut fields: Fields = kind.into_iter().collect();
     fields.push(("contention".to_owned(), Owned::Int64(given.unwrap_or(USUAL))));
     Owned::Document(fields)
 }
 
-/// Refuses fields that have a key or a place in common.
+/// Refuses validation that would take what is not encrypted; `names` says which options are looked at first.
+///
+/// # Errors
+/// Code 2.
+pub(crate) fn check_validation(options: Doc<'_>, names: &[&str]) -> Result<()> {
+    for name in names {
+        let why = match (*name, options.get(name).and_then(|value| value.as_str())) {
+            ("validationLevel", Some("off" | "moderate")) => {
+                "Validation levels other than 'strict' are not allowed on encrypted collections"
+            }
+            ("validationAction", Some("warn")) => {
+                "Validation action of 'warn' is not allowed on encrypted collections"
+            }
+            _ => continue,
+        };
+        return Err(Fault::new(code::BAD_VALUE, why));
+    }
+    Ok(())
+}
+
+/// Refuses fields that have a key or a place in common, and queries that their types do not have.
 fn check_together(fields: &[Fields]) -> Result<()> {
-    let part = |field: &Fields, at: usize| field.get(at).map(|(_, value)| value.clone());
-    let paths: Vec<String> = fields
-        .iter()
-        .filter_map(|field| match part(field, 1) {
-            Some(Owned::String(path)) => Some(path),
-            _ => None,
-        })
-        .collect();
-    for at in 0..fields.len() {
-        for before in 0..at {
-            if part(&fields[at], 0).map(|key| key.as_value().to_string())
-                == part(&fields[before], 0).map(|key| key.as_value().to_string())
-            {
-                return Err(Fault::new(6_338_401, "Duplicate key ids are not allowed"));
-            }
-            let (Some(path), Some(other)) = (paths.get(at), paths.get(before)) else {
-                continue;
-            };
-            if path == other {
-                return Err(Fault::new(6_338_402, "Duplicate paths are not allowed"));
-            }
-            if overlap(path, other) {
-                return Err(Fault::new(
-                    6_338_403,
-                    format!(
-                        "Conflicting index paths found as one is a prefix of another '{path}' and '{other}'"
-                    ),
-                ));
-            }
+    let key = |field: &Fields| field.first().map(|(_, key)| key.as_value().to_string());
+    let path = |field: &Fields| match field.get(1) {
+        Some((_, Owned::String(path))) => path.clone(),
+        _ => String::new(),
+    };
+    for (at, field) in fields.iter().enumerate() {
+        let before = fields.iter().take(at);
+        if before.clone().any(|other| key(other) == key(field)) {
+            return Err(Fault::new(6_338_401, "Duplicate key ids are not allowed"));
         }
+        let path_of = path(field);
+        let mut paths = before.map(path);
+        if paths.clone().any(|other| other == path_of) {
+            return Err(Fault::new(6_338_402, "Duplicate paths are not allowed"));
+        }
+        if let Some(other) = paths.find(|other| overlap(&path_of, other)) {
+            return Err(Fault::new(
+                6_338_403,
+                format!(
+                    "Conflicting index paths found as one is a prefix of another '{path_of}' and '{other}'"
+                ),
+            ));
+        }
+        check_type(field)?;
     }
     Ok(())
 }
@@ -238,6 +275,7 @@ fn check_field(spec: Doc<'_>) -> Result<()> {
         let (name, value) = (element.name_str(), element.value());
         let field = format!("{NAME}.{name}");
         match (name, value) {
+            ("keyId" | "path" | "bsonType", missing) if is_missing(&missing) => {}
             ("keyId", Value::Binary { subtype: 4, .. }) => {}
             ("keyId", Value::Binary { .. }) => {
                 return Err(Fault::new(
@@ -255,19 +293,15 @@ fn check_field(spec: Doc<'_>) -> Result<()> {
                     return Err(Fault::new(code::BAD_VALUE, format!("Unknown type name: {alias}")));
                 }
             }
-            ("queries", Value::Document(query)) => check_query(query)?,
-            ("queries", Value::Array(queries)) => {
-                for query in queries.values().filter_map(|query| query.as_document()) {
-                    check_query(query)?;
-                }
-            }
+            ("queries", Value::Document(query)) => check_query(query, NAME)?,
+            ("queries", Value::Array(queries)) => check_queries(queries, &field)?,
             ("queries", other) => return Err(wrong_type(&field, other, "types '[']")),
             _ => return Err(unknown(NAME, name)),
         }
     }
     match ["keyId", "path"]
         .into_iter()
-        .find(|name| spec.get(name).is_none())
+        .find(|name| spec.get(name).is_none_or(|value| is_missing(&value)))
     {
         Some(name) => Err(Fault::new(
             40414,
@@ -277,23 +311,59 @@ fn check_field(spec: Doc<'_>) -> Result<()> {
     }
 }
 
-fn check_query(query: Doc<'_>) -> Result<()> {
-    match query.get("queryType") {
-        Some(Value::String("equality")) => Ok(()),
-        Some(Value::String(other)) => Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "Enumeration value '{other}' for field 'create.encryptedFields.fields.queryType' is not a valid value."
-            ),
-        )),
-        Some(other) => Err(wrong_type(
-            "create.encryptedFields.fields.queryType",
-            other,
-            "type 'string'",
-        )),
-        None => Err(Fault::new(
+/// The first of several tells what all are to be.
+fn check_queries(queries: Doc<'_>, name: &str) -> Result<()> {
+    for (at, query) in queries.values().enumerate() {
+        match query {
+            Value::Document(query) => check_query(query, name)?,
+            _ if at == 0 => return Err(wrong_type(name, Value::Array(queries), "types '[object']")),
+            other if is_missing(&other) => {}
+            other => return Err(wrong_type(&format!("{name}.{at}"), other, "type 'object'")),
+        }
+    }
+    Ok(())
+}
+
+/// Checks a kind of query; `of` is the name under which its fields are told of.
+fn check_query(query: Doc<'_>, of: &str) -> Result<()> {
+    let mut has_type = false;
+    for element in query.elements() {
+        let (name, value) = (element.name_str(), element.value());
+        let field = format!("{of}.{name}");
+        match (name, value) {
+            ("queryType" | "contention", missing) if is_missing(&missing) => {}
+            ("queryType", Value::String("equality")) => has_type = true,
+            ("queryType", Value::String(other)) => {
+                return Err(Fault::new(
+                    code::BAD_VALUE,
+                    format!("Enumeration value '{other}' for field '{field}' is not a valid value."),
+                ));
+            }
+            ("queryType", other) => return Err(wrong_type(&field, other, "type 'string'")),
+            ("contention", value) if value.is_number() => {
+                let contention = integer::parse(name, &value)?;
+                if contention < 0 {
+                    return Err(Fault::new(
+                        51024,
+                        format!("BSON field '{name}' value must be >= 0, actual value '{contention}'"),
+                    ));
+                }
+            }
+            ("contention", other) => {
+                return Err(wrong_type(&field, other, "types '[long, int, decimal, double']"));
+            }
+            _ => return Err(unknown(of, name)),
+        }
+    }
+    match has_type {
+        true => Ok(()),
+        false => Err(Fault::new(
             40414,
-            "BSON field 'create.encryptedFields.fields.queryType' is missing but a required field",
+            format!("BSON field '{of}.queryType' is missing but a required field"),
         )),
     }
+}
+
+fn is_missing(value: &Value<'_>) -> bool {
+    matches!(value, Value::Null | Value::Undefined)
 }

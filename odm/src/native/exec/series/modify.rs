@@ -5,7 +5,8 @@ use super::super::super::catalog::rules::{self, series, wrong_type};
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::storage::Write;
-use super::super::{Namespace, alter};
+use super::super::Namespace;
+use super::super::alter::{self, Run};
 
 /// Changes how long documents live and how close they are, and what is said of an index; what is said of it.
 ///
@@ -16,7 +17,7 @@ pub(in super::super) fn modify(
     ns: &Namespace,
     front: &Collection,
     changes: Doc<'_>,
-    dry_run: bool,
+    run: Run,
 ) -> Result<Fields> {
     let mut options = super::listed_options(front);
     let mut reply = Fields::new();
@@ -49,14 +50,17 @@ pub(in super::super) fn modify(
             "index" => {
                 let buckets = super::buckets_of(ns);
                 if let Some(documents) = super::documents(write.catalog(), ns) {
-                    alter::modify_index(write, &buckets, &documents, value, dry_run, &mut reply)?;
+                    alter::modify_index(write, &buckets, &documents, value, run, &mut reply)?;
                 }
             }
             // The server takes the bounds of capped collections, and has no use for them.
             _ => {}
         }
     }
-    super::set_options(write, ns, options)?;
+    run.check()?;
+    if run == Run::Real {
+        super::set_options(write, ns, options)?;
+    }
     Ok(reply)
 }
 
