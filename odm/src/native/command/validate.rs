@@ -44,19 +44,18 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let refused = |what: &str| {
         Err(Fault::new(
             code::INVALID_OPTIONS,
-            format!("Running the validate command with {what} is not supported"),
+            format!("Running the validate command with {what}"),
         ))
     };
     for other in ["full", "enforceFastCount"] {
         if says("background") && says(other) {
-            return refused(&format!("both {{ background: true }} and {{ {other}: true }}"));
-        }
-        if metadata && says(other) {
-            return refused(&format!("both {{ metadata: true }} and {{ {other}: true }}"));
+            return refused(&format!(
+                "both {{ background: true }} and {{ {other}: true }} is not supported."
+            ));
         }
     }
-    if metadata && says("background") {
-        return refused("both { metadata: true } and { background: true }");
+    if metadata && ["full", "enforceFastCount", "background"].into_iter().any(says) {
+        return refused("{ metadata: true } is not supported with any other options");
     }
     Ok(Job::Read(Box::new(move |read| {
         if view::view_of(read.catalog(), &namespace).is_some() {
@@ -105,7 +104,9 @@ fn look_at(reply: Reply, read: &dyn Read, namespace: &Namespace, collection: &Co
         None => Strangers::Refused,
     });
     let (mut indexes, mut keys, mut details) = (0, Reply::new(), Reply::new());
-    for index in &collection.indexes {
+    let mut in_order: Vec<_> = collection.indexes.iter().collect();
+    in_order.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
+    for index in in_order {
         // The server looks no further where the documents are wrong.
         if index.definition.clustered || strangers_are == Some(Strangers::Refused) {
             continue;
