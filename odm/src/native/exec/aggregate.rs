@@ -16,7 +16,7 @@ use self::near::{filters_ahead, filters_before_near, no_collection, settle_near}
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Beginning, Context, Memory, Pipeline, Rows};
-use super::super::aggregate::{Group, Row, constants};
+use super::super::aggregate::{Group, Row, Statistics, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned};
@@ -269,6 +269,16 @@ impl AggregateRequest {
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         view::refuse_in_facets(read.catalog(), &resolved.base.database, &stages)?;
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        // The stage by which a server unpacks buckets stands before all others.
+        if matches!(pipeline.statistics(), Some(Statistics::Plans))
+            && resolved.is_view
+            && series::has_series(read.catalog(), &resolved.base)
+        {
+            return Err(Fault::new(
+                40602,
+                "$planCacheStats is only valid as the first stage in a pipeline",
+            ));
+        }
         if let Some(above) = &self.above {
             pipeline.filter_by(&above.filter);
             pipeline.order_by(above.order.as_ref(), (above.skip, above.limit));
