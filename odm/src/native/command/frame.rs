@@ -152,6 +152,7 @@ pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
     match version {
         Some("1") if strict == Some(true) => check_strict(call),
         Some("1") => Ok(()),
+        Some("2") => Err(Fault::new(322, "Cannot accept API version 2")),
         Some(_) => Err(Fault::new(322, "API version must be \"1\"")),
         None if strict.is_some() || deprecation.is_some() => Err(Fault::new(
             4_886_600,
@@ -264,7 +265,8 @@ fn is_primary(mode: Option<Value<'_>>) -> Result<bool> {
             code::BAD_VALUE,
             format!(
                 "Could not parse $readPreference mode '{mode}'. Only the modes 'primary', 'primaryPreferred', \
-                 'secondary', 'secondaryPreferred', and 'nearest' are supported."
+                 'secondary', 'secondaryPreferred', and 'nearest' are supported. :: caused by :: Enumeration value \
+                 '{mode}' for field 'mode' is not a valid value."
             ),
         )),
         Some(other) => Err(mistyped("mode", "string", &other)),
