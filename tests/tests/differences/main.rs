@@ -16,6 +16,7 @@ mod commands;
 mod conditions;
 mod constants;
 mod cursors;
+mod definitions;
 mod details;
 mod early;
 mod early_codes;
