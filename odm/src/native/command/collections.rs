@@ -367,19 +367,20 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
         Some(given @ Value::Binary { .. }) => Some(uuid(&given)?),
         _ => None,
     };
-    if from == to {
-        return Err(alter::same_name());
-    }
-    if from.collection.starts_with(series::BUCKETS) {
-        return Err(alter::of_buckets());
-    }
-    if from.database != to.database && (expected.is_some() || expected_target.is_some()) {
-        return Err(Fault::new(
-            code::INVALID_OPTIONS,
-            "Cannot provide an expected collection UUID when renaming between databases",
-        ));
-    }
     Ok(Job::Write(Box::new(move |write| {
+        alter::refuse_in_transaction(write, "renameCollection")?;
+        if from == to {
+            return Err(alter::same_name());
+        }
+        if from.collection.starts_with(series::BUCKETS) {
+            return Err(alter::of_buckets());
+        }
+        if from.database != to.database && (expected.is_some() || expected_target.is_some()) {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                "Cannot provide an expected collection UUID when renaming between databases",
+            ));
+        }
         collections::check_uuid(write.catalog(), &from, expected)?;
         collections::check_uuid(write.catalog(), &to, expected_target)?;
         alter::rename(write, &from, &to, drop_target)?;
