@@ -4,6 +4,7 @@
 
 pub(crate) mod constants;
 pub(crate) mod expression;
+mod names;
 pub(crate) mod path;
 pub(crate) mod pipeline;
 mod print;
@@ -12,6 +13,7 @@ pub(crate) mod stage;
 mod sum;
 pub(crate) mod transform;
 
+pub(crate) use self::names::Names;
 pub(crate) use self::row::Row;
 #[cfg(test)]
 pub(crate) use self::stage::{ACCUMULATORS, KNOWN as STAGES, WINDOW_FUNCTIONS};

@@ -16,6 +16,8 @@ crate::on_every_backend! {
     groups_that_read_nothing_or_come_with_arrays_in_let_are_not_early,
     keys_of_hashed_indexes_are_not_computed_before_the_run,
     constants_are_told_before_options_that_a_view_does_not_take,
+    stages_that_ask_for_constants_take_those_of_the_command,
+    variables_of_a_join_are_no_constants,
 }
 
 fn strength() -> Document {
@@ -394,5 +396,129 @@ async fn constants_are_told_before_options_that_a_view_does_not_take(db: &Db) {
         assert_eq!(code(db, explain).await, 168, "{option}");
         let one = code(db, find(doc! { "limit": 1 })).await;
         assert_eq!(one, if option == "singleBatch" { 0 } else { 168 }, "{option}");
+    }
+}
+
+/// The code and the message of a command that fails.
+async fn refused(db: &Db, command: Document) -> (i32, String) {
+    let error = db.run_command(command).await.unwrap_err();
+    (error.code().unwrap_or(-1), error.message().to_owned())
+}
+
+fn bucket(boundary: impl Into<Bson>, default: impl Into<Bson>) -> Document {
+    doc! { "$bucket": { "groupBy": "$a", "boundaries": [0, boundary.into()], "default": default.into() } }
+}
+
+fn shift(default: impl Into<Bson>) -> Document {
+    let shift = doc! { "output": "$a", "by": 1, "default": default.into() };
+    doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "w": { "$shift": shift } } } }
+}
+
+async fn stages_that_ask_for_constants_take_those_of_the_command(db: &Db) {
+    insert(db, "c", (1..4).map(|i| doc! { "_id": i, "a": i }).collect()).await;
+    let buckets = |last: Bson| vec![doc! { "_id": 0, "count": 1 }, doc! { "_id": last, "count": 2 }];
+    let shifted = |last: Option<i32>| {
+        let mut rows = vec![
+            doc! { "_id": 1, "a": 1, "w": 2 },
+            doc! { "_id": 2, "a": 2, "w": 3 },
+            doc! { "_id": 3, "a": 3 },
+        ];
+        rows[2].extend(last.map(|last| ("w".to_owned(), Bson::Int32(last))));
+        rows
+    };
+    for (stage, value, rows) in [
+        (bucket("$$v", "$$v"), bson!(2), buckets(bson!(2))),
+        (bucket(2, "$$v"), bson!("x"), buckets(bson!("x"))),
+        (
+            bucket("$$v.x", "$$v.y"),
+            bson!({ "x": 2, "y": 9 }),
+            buckets(bson!(9)),
+        ),
+        (shift("$$v"), bson!(2), shifted(Some(2))),
+        (shift(doc! { "$add": ["$$v", 1] }), bson!(2), shifted(Some(3))),
+        (shift("$$v"), bson!("$$REMOVE"), shifted(None)),
+        (shift("$$REMOVE"), bson!(1), shifted(None)),
+    ] {
+        let whole = of_let(aggregate(stage.clone()), value.clone());
+        assert_eq!(batch(&run(db, whole).await), rows, "{stage}");
+        let found: Vec<Bson> = rows.iter().cloned().map(Bson::Document).collect();
+        let facet = doc! { "$facet": { "x": [stage.clone()] } };
+        let within = of_let(aggregate(facet), value.clone());
+        assert_eq!(
+            batch(&run(db, within).await),
+            [doc! { "x": found.clone() }],
+            "{stage}"
+        );
+        // Those of a join are others.
+        let join = doc! { "from": "c", "as": "j", "let": { "w": "$a" }, "pipeline": [stage.clone()] };
+        let mut joined = of_let(aggregate(doc! { "$lookup": join }), value);
+        joined.insert(
+            "pipeline",
+            [
+                joined.get_array("pipeline").unwrap()[0].clone(),
+                bson!({ "$limit": 1 }),
+            ]
+            .to_vec(),
+        );
+        assert_eq!(
+            batch(&run(db, joined).await),
+            [doc! { "_id": 1, "a": 1, "j": found }],
+            "{stage}"
+        );
+    }
+    let missing = "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types int and ";
+    for (stage, value, code, message) in [
+        (bucket("$$v.z", 1), bson!({}), 40193, format!("{missing}missing.")),
+        (bucket("$$NOW", 1), bson!(1), 40193, format!("{missing}date.")),
+        (bucket("$$v", 1), bson!("$$NOW"), 40193, format!("{missing}date.")),
+        (
+            shift(doc! { "$divide": ["$$v", 0] }),
+            bson!(1),
+            2,
+            "can't $divide by zero".to_owned(),
+        ),
+        // A default that is no value is none.
+        (
+            bucket(2, "$$REMOVE"),
+            bson!(1),
+            4934200,
+            "PlanExecutor error during aggregation :: caused by :: $switch could not find a matching branch for an input, and no default was specified.".to_owned(),
+        ),
+    ] {
+        let told = refused(db, of_let(aggregate(stage.clone()), value)).await;
+        assert_eq!(told, (code, message), "{stage}");
+    }
+}
+
+async fn variables_of_a_join_are_no_constants(db: &Db) {
+    let first = |n: &str| {
+        doc! { "$bucketAuto": { "groupBy": "$a", "buckets": 1, "output": { "x": { "$firstN": { "input": "$a", "n": n } } } } }
+    };
+    let group_key = "Can't refer to the group key in $bucketAuto";
+    for (stage, code, message) in [
+        (
+            bucket("$$v", 1),
+            40191,
+            "The $bucket 'boundaries' field must be an array of constant values, but found value: \"$$v\".",
+        ),
+        (
+            bucket(2, "$$v"),
+            40195,
+            "The $bucket 'default' field must be a constant expression, but found: \"$$v\".",
+        ),
+        (
+            shift("$$v"),
+            9,
+            "'$shift:default' expression must yield a constant value.",
+        ),
+        (first("$$v"), 4544714, group_key),
+        (first("$a"), 4544714, group_key),
+    ] {
+        let join = doc! { "from": "c", "as": "j", "let": { "v": "$a" }, "pipeline": [stage.clone()] };
+        let within = doc! { "$lookup": join };
+        // One of the command's that has its name is hidden.
+        for command in [aggregate(within.clone()), of_let(aggregate(within.clone()), 2)] {
+            assert_eq!(refused(db, command).await, (code, message.to_owned()), "{stage}");
+        }
     }
 }

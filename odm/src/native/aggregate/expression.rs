@@ -212,6 +212,15 @@ impl Expression {
         }
     }
 
+    /// The same, also where that is no value.
+    pub(crate) fn as_known(&self) -> Option<Option<&Owned>> {
+        match &self.node {
+            Node::Constant(value) => Some(Some(value)),
+            Node::Remove => Some(None),
+            _ => None,
+        }
+    }
+
     /// The name of the field of the document that it is, if it is no more than that.
     pub(crate) fn as_field(&self) -> Option<&str> {
         match &self.node {

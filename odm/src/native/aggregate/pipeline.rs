@@ -20,6 +20,7 @@ use super::super::matcher::Matcher;
 use super::super::metadata::Wanted;
 use super::super::needs::{Needs, Values};
 use super::super::sort::SortSpec;
+use super::Names;
 use super::expression::Scope;
 use super::row::Row;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
@@ -163,6 +164,11 @@ impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives. Constants are computed by
     /// [`Pipeline::settle`].
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
+        Pipeline::parse_with(stages, &Names::of(variables))
+    }
+
+    /// The same, where values of variables are known.
+    pub(crate) fn parse_with(stages: &[Doc<'_>], variables: &Names<'_>) -> Result<Pipeline> {
         check_nesting(stages)?;
         let stages = without_idle_stage(stages);
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
@@ -177,7 +183,7 @@ impl Pipeline {
     }
 
     /// Parses stages at this place.
-    pub(super) fn parse_within(stages: &[Doc<'_>], variables: &[String], place: Place) -> Result<Pipeline> {
+    pub(super) fn parse_within(stages: &[Doc<'_>], variables: &Names<'_>, place: Place) -> Result<Pipeline> {
         let mut pipeline = Pipeline {
             stages: Vec::with_capacity(stages.len()),
             output: None,

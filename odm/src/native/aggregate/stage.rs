@@ -28,7 +28,7 @@ use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{Projection, TransformStage, unknown_stage, written as write};
-use super::{Row, path, print};
+use super::{Names, Row, path, print};
 
 use self::bucket::BucketAuto;
 use self::densify::Densify;
@@ -84,7 +84,7 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// Parses the stage; one that this engine does not have is refused as unsupported.
-    pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Stage> {
+    pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &Names<'_>) -> Result<Stage> {
         if let Some(stage) = TransformStage::parse(name, value, variables)? {
             return Ok(Stage::Transform(stage));
         }
@@ -403,7 +403,7 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
 pub(crate) fn check(name: &str, value: &Value<'_>, variables: &[String]) -> Result<()> {
     let parsed = match name {
         "$out" | "$merge" => parse_output(name, value).map(|_| ()),
-        _ => Stage::parse(name, value, variables).map(|_| ()),
+        _ => Stage::parse(name, value, &Names::of(variables)).map(|_| ()),
     };
     match parsed {
         Err(fault) if fault.class() != Class::Unsupported => Err(fault),
@@ -546,7 +546,7 @@ fn collection_name(name: &str) -> Result<String> {
 }
 
 /// Reads the stages of a pipeline inside a stage, from an array.
-fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result<Pipeline> {
+fn parse_nested(value: &Value<'_>, variables: &Names<'_>, place: Place) -> Result<Pipeline> {
     let Value::Array(items) = *value else {
         return Err(Fault::new(
             code::TYPE_MISMATCH,

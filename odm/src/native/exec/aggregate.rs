@@ -16,7 +16,7 @@ use self::near::{filters_ahead, filters_before_near, no_collection, settle_near}
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Beginning, Context, Memory, Pipeline, Rows};
-use super::super::aggregate::{Group, Row, Statistics, constants};
+use super::super::aggregate::{Group, Names, Row, Statistics, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned};
@@ -190,22 +190,33 @@ impl AggregateRequest {
         self.variables.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// What is known before there are documents.
+    fn scope(&self, collation: Option<&Collation>) -> Scope<'_> {
+        Scope {
+            variables: self.variables.clone(),
+            collation: collation.cloned().unwrap_or_default(),
+            ..Scope::new(Doc::empty(), self.now)
+        }
+    }
+
     /// Parses the stages alone, for their complaints and for the one that writes.
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
         look_through(&stages, &self.namespace.database)?;
-        let mut pipeline = Pipeline::parse(&stages, &self.names()).or_else(|fault| {
+        let (names, known) = (self.names(), self.scope(self.collation.as_ref()));
+        let names = Names::known(&names, Some(&known));
+        let mut pipeline = Pipeline::parse_with(&stages, &names).or_else(|fault| {
             // Of a time series, that may be right: it is looked up later.
             match filters_before_near(&stages) {
                 0 => Err(fault),
-                count => Pipeline::parse(&stages[count..], &self.names()),
+                count => Pipeline::parse_with(&stages[count..], &names),
             }
         })?;
         // They are computed before it is looked where the results go.
         if pipeline.output().is_some() {
             pipeline.optimize(None)?;
         }
-        let whole_database = self.namespace.collection == NO_COLLECTION;
+        let whole_database = self.is_of_database();
         if pipeline.starts_with_documents() && !whole_database {
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
@@ -235,6 +246,37 @@ impl AggregateRequest {
             ));
         }
         Ok(pipeline)
+    }
+
+    /// Whether it is of a database, and reads no collection of its own.
+    fn is_of_database(&self) -> bool {
+        self.namespace.collection == NO_COLLECTION
+    }
+
+    /// What is said of stages in the wrong places: first of all that they read a collection where there is none.
+    fn refused(&self, fault: Fault) -> Fault {
+        let is_place = [ONLY_LAST, ONLY_FIRST].contains(&fault.code());
+        let begins = self.stages.first().map(|stage| Doc::Raw(stage));
+        let makes_documents = begins.is_some_and(|stage| stage.get("$documents").is_some());
+        match self.is_of_database() && is_place && !makes_documents {
+            true => self.without_collection(),
+            false => fault,
+        }
+    }
+
+    /// The fault of stages that read a collection where there is none.
+    fn without_collection(&self) -> Fault {
+        let what = match self.stages.first().map(|stage| Doc::Raw(stage)) {
+            None => "an empty pipeline.".to_owned(),
+            Some(stage) => {
+                let name = stage.elements().next().map_or("", |first| first.name_str());
+                format!("'{name}'; a collection is required.")
+            }
+        };
+        Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("{{aggregate: 1}} is not valid for {what}"),
+        )
     }
 
     /// What a pipeline that begins with figures describes: what has its name, or what a view with that beginning is on.
@@ -268,7 +310,9 @@ impl AggregateRequest {
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         view::refuse_in_facets(read.catalog(), &resolved.base.database, &stages)?;
-        let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        let collation = self.collation(read);
+        let (names, known) = (self.names(), self.scope(collation.as_ref().ok()));
+        let mut pipeline = Pipeline::parse_with(&stages, &Names::known(&names, Some(&known)))?;
         // The stage by which a server unpacks buckets stands before all others.
         if matches!(pipeline.statistics(), Some(Statistics::Plans))
             && resolved.is_view
@@ -293,13 +337,9 @@ impl AggregateRequest {
                 _ => aggregate::Read::Collection,
             });
         }
-        let collation = self.collation(read)?;
+        let collation = collation?;
         view::refuse_joined(read.catalog(), &resolved.base.database, &stages, &collation)?;
-        pipeline.settle(&Scope {
-            variables: self.variables.clone(),
-            collation: collation.clone(),
-            ..Scope::new(Doc::empty(), self.now)
-        })?;
+        pipeline.settle(&known)?;
         let near = self.nearest(read, &resolved.base, &mut pipeline, ahead)?;
         // Measurements are unpacked with all that is in their fields; what a view gives is not known here.
         let keeps_whole = |name: &str| {

@@ -5,14 +5,14 @@ mod granularity;
 
 use super::super::super::document::{Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
-use super::super::expression::Expression;
+use super::super::expression::{Expression, type_name};
 use super::group::{Accumulator, By, Group, Order};
-use super::print;
+use super::{Names, print};
 
 pub(crate) use self::auto::BucketAuto;
 
 /// Parses `$bucket`: a group by ranges.
-pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
+pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
     let Value::Document(spec) = *value else {
         return Err(Fault::new(
             40201,
@@ -30,8 +30,8 @@ pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
             "groupBy" => {
                 by = Some((parse_by("$bucket", 40202, &value, variables)?, Owned::from(value)));
             }
-            "boundaries" => boundaries = Some(parse_boundaries(&value)?),
-            "default" => default = Some(parse_default(&value)?),
+            "boundaries" => boundaries = Some(parse_boundaries(&value, variables)?),
+            "default" => default = parse_default(&value, variables)?,
             "output" => accumulators = Some(parse_output("$bucket", 40196, &value, variables)?),
             other => {
                 return Err(Fault::new(
@@ -85,11 +85,14 @@ fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> 
         _ => false,
     };
     if !allowed {
-        let end = if stage == "$bucket" { "." } else { "" };
+        let (form, end) = match stage {
+            "$bucket" => ("expression", "."),
+            _ => ("expression object", ""),
+        };
         return Err(Fault::new(
             code,
             format!(
-                "The {stage} 'groupBy' field must be defined as a $-prefixed path or an expression, but found: {}{end}",
+                "The {stage} 'groupBy' field must be defined as a $-prefixed path or an {form}, but found: {}{end}",
                 print::bson_value(value)
             ),
         ));
@@ -97,13 +100,19 @@ fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> 
     Expression::parse_unfolded(value, variables)
 }
 
-fn constant(value: &Value<'_>, wrong: impl Fn(&Value<'_>) -> Fault) -> Result<Owned> {
-    let mut expression = Expression::parse_unfolded(value, &[])?;
-    expression.fold(None)?;
-    expression.as_constant().cloned().ok_or_else(|| wrong(value))
+/// What an expression is that asks nothing of documents; `None` for no value.
+fn constant(
+    value: &Value<'_>,
+    variables: &Names<'_>,
+    wrong: impl Fn(&Value<'_>) -> Fault,
+) -> Result<Option<Owned>> {
+    let mut expression = Expression::parse_unfolded(value, variables)?;
+    expression.fold(variables.scope())?;
+    let known = expression.as_known().ok_or_else(|| wrong(value))?;
+    Ok(known.cloned())
 }
 
-fn parse_boundaries(value: &Value<'_>) -> Result<Vec<Owned>> {
+fn parse_boundaries(value: &Value<'_>, variables: &Names<'_>) -> Result<Vec<Owned>> {
     let Value::Array(items) = *value else {
         return Err(Fault::new(
             40200,
@@ -116,12 +125,12 @@ fn parse_boundaries(value: &Value<'_>) -> Result<Vec<Owned>> {
     let boundaries = items
         .values()
         .map(|item| {
-            constant(&item, |item| {
+            constant(&item, variables, |item| {
                 Fault::new(
                     40191,
                     format!(
                         "The $bucket 'boundaries' field must be an array of constant values, but found value: {}.",
-                        print::value(item)
+                        print::bson_value(item)
                     ),
                 )
             })
@@ -137,35 +146,41 @@ fn parse_boundaries(value: &Value<'_>) -> Result<Vec<Owned>> {
         ));
     }
     for (index, pair) in boundaries.windows(2).enumerate() {
-        let (low, high) = (pair[0].as_value(), pair[1].as_value());
-        let same = low.kind() == high.kind() || (low.is_number() && high.is_number());
-        if !same {
+        let [low, high] = [0, 1].map(|at| pair[at].as_ref().map(Owned::as_value));
+        let are_numbers = [low, high].iter().flatten().filter(|end| end.is_number()).count() == 2;
+        if type_name(low) != type_name(high) && !are_numbers {
             return Err(Fault::new(
                 40193,
                 format!(
                     "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types {} and {}.",
-                    low.kind().alias(),
-                    high.kind().alias()
+                    type_name(low),
+                    type_name(high)
                 ),
             ));
         }
-        if compare(&low, &high).is_ge() {
+        let is_ascending = match (&low, &high) {
+            (Some(low), Some(high)) => compare(low, high).is_lt(),
+            _ => false,
+        };
+        if !is_ascending {
+            let shown = |end: Option<Value<'_>>| end.map_or_else(String::new, |end| print::value(&end));
             return Err(Fault::new(
                 40194,
                 format!(
                     "The 'boundaries' option to $bucket must be sorted, but elements {index} and {} are not in ascending order ({} is not less than {}).",
                     index + 1,
-                    print::value(&low),
-                    print::value(&high)
+                    shown(low),
+                    shown(high)
                 ),
             ));
         }
     }
-    Ok(boundaries)
+    Ok(boundaries.into_iter().flatten().collect())
 }
 
-fn parse_default(value: &Value<'_>) -> Result<Owned> {
-    constant(value, |value| {
+/// `None` for a default that is no value.
+fn parse_default(value: &Value<'_>, variables: &Names<'_>) -> Result<Option<Owned>> {
+    constant(value, variables, |value| {
         Fault::new(
             40195,
             format!(

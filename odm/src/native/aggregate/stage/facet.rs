@@ -7,7 +7,7 @@ use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::needs::Needs;
 use super::super::pipeline::{MEMORY_LIMIT, Memory, OVER_MEMORY};
-use super::{Context, Pipeline, Place, Row, Rows, Scope, path, print, write};
+use super::{Context, Names, Pipeline, Place, Row, Rows, Scope, path, print, write};
 
 /// Several pipelines over the same input; one document with their results.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Facet {
 }
 
 impl Facet {
-    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Facet> {
+    pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Facet> {
         let Some(spec) = value.as_document().filter(|spec| !spec.is_empty()) else {
             return Err(Fault::new(
                 40169,

@@ -9,7 +9,7 @@ use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::{Declared, Type};
 use super::window::Windows;
-use super::{Context, Rows, Shown, row_scope};
+use super::{Context, Names, Rows, Shown, row_scope};
 
 /// What `$fill` is made of.
 #[derive(Clone, Debug)]
@@ -97,7 +97,12 @@ impl Fill {
             // Values of the document itself do not ask for its partition.
             false => {
                 let partition = parse_partition(by, names, variables)?;
-                Some(Windows::new(partition, order, Doc::Fields(&methods), variables)?)
+                Some(Windows::new(
+                    partition,
+                    order,
+                    Doc::Fields(&methods),
+                    &Names::of(variables),
+                )?)
             }
         };
         let values = match values.is_empty() {

@@ -16,8 +16,8 @@ use super::super::super::needs::Needs;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
-    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, mentions, parse_nested,
-    path, print, row_scope, scope, write,
+    Context, GeoNear, Names, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, mentions,
+    other_database, parse_nested, path, print, row_scope, scope, write,
 };
 
 use self::table::Shelf;
@@ -95,7 +95,7 @@ impl Lookup {
         self.variables.iter().all(|(_, value)| value.add_needs(needs))
     }
 
-    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Lookup> {
+    pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Lookup> {
         let Value::Document(spec) = *value else {
             return Err(parse_error(format!(
                 "the $lookup stage specification must be an object, but found {}",
@@ -189,6 +189,8 @@ impl Lookup {
             ));
         }
         names.extend(values.iter().map(|(name, _)| name.clone()));
+        let known = variables.hidden_by(&values);
+        let names = Names::known(&names, known.as_ref());
         let pipeline = stages
             .map(|stages| parse_nested(&stages, &names, Place::Lookup))
             .transpose()?;

@@ -5,7 +5,7 @@ use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
-use super::{Context, Match, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
+use super::{Context, Match, Names, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
 
 /// The input, then what a pipeline gives over another collection.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct UnionWith {
 }
 
 impl UnionWith {
-    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<UnionWith> {
+    pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<UnionWith> {
         let empty = || Pipeline::parse_within(&[], variables, Place::Union);
         let spec = match *value {
             Value::String(collection) => {

@@ -24,7 +24,7 @@ use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
 use super::declared::{Declared, Type};
 use super::sort::Sort;
-use super::{Context, Row, Rows, Shown, path, row_scope, scope};
+use super::{Context, Names, Row, Rows, Shown, path, row_scope, scope};
 
 use self::function::Function;
 
@@ -86,7 +86,7 @@ impl Windows {
         self.order.is_some()
     }
 
-    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Windows> {
+    pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Windows> {
         let fields = [
             ("partitionBy", Type::Any),
             ("sortBy", Type::Document),
@@ -109,7 +109,7 @@ impl Windows {
         partition: Option<Expression>,
         order: Option<Doc<'_>>,
         output: Doc<'_>,
-        variables: &[String],
+        variables: &Names<'_>,
     ) -> Result<Windows> {
         let order = order.map(Order::parse).transpose()?;
         let mut functions = Vec::new();

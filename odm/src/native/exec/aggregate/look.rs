@@ -2,6 +2,7 @@
 
 use super::super::super::aggregate::stage::{self, Stage};
 use super::super::super::aggregate::transform::{stage_parts, unknown_stage};
+use super::super::super::aggregate::{Names, path};
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::output::parse;
@@ -161,7 +162,7 @@ fn documents(items: Doc<'_>) -> Option<Vec<Doc<'_>>> {
 
 /// The fault of a stage with this code, as it is told where the stage is read.
 fn wrong_form(name: &str, value: &Value<'_>, code: i32) -> Fault {
-    match Stage::parse(name, value, &[]) {
+    match Stage::parse(name, value, &Names::of(&[])) {
         Err(fault) if fault.code() == code => fault,
         _ => Fault::new(code, format!("{name} has not the form of such a stage")),
     }

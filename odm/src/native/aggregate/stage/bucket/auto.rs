@@ -8,7 +8,7 @@ use super::super::super::super::needs::Needs;
 use super::super::super::expression::{Expression, Scope};
 use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
-use super::super::{Context, Row, Rows, print, row_scope, write};
+use super::super::{Context, Names, Row, Rows, print, row_scope, write};
 use super::granularity::Granularity;
 use super::{parse_by, parse_output};
 
@@ -24,7 +24,7 @@ pub(crate) struct BucketAuto {
 }
 
 impl BucketAuto {
-    pub(in super::super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<BucketAuto> {
+    pub(in super::super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<BucketAuto> {
         let Value::Document(spec) = *value else {
             return Err(Fault::new(
                 40240,
@@ -45,7 +45,7 @@ impl BucketAuto {
                     let mut output = parse_output("$bucketAuto", 40244, &value, variables)?;
                     output
                         .iter_mut()
-                        .try_for_each(|(_, accumulator)| check_count(accumulator))?;
+                        .try_for_each(|(_, accumulator)| check_count(accumulator, variables))?;
                     accumulators = Some(output);
                 }
                 "granularity" => match value {
@@ -192,14 +192,14 @@ impl BucketAuto {
 }
 
 /// Refuses an accumulator that takes as many values as the group says.
-fn check_count(accumulator: &mut Accumulator) -> Result<()> {
+fn check_count(accumulator: &mut Accumulator, variables: &Names<'_>) -> Result<()> {
     let Some(count) = accumulator.count_mut() else {
         return Ok(());
     };
-    count.fold(None)?;
-    match count.reads_document() {
-        true => Err(Fault::new(4544714, "Can't refer to the group key in $bucketAuto")),
-        false => Ok(()),
+    count.fold(variables.scope())?;
+    match count.as_known() {
+        Some(_) => Ok(()),
+        None => Err(Fault::new(4544714, "Can't refer to the group key in $bucketAuto")),
     }
 }
 

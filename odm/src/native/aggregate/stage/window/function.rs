@@ -13,7 +13,7 @@ use super::moving::{Covariance, Deviation};
 use super::rate::Rate;
 use super::series::{self, MovingAverage};
 use super::total::Total;
-use super::{Order, Partition, is_same};
+use super::{Context, Names, Order, Partition, is_same};
 
 /// A window function with its arguments.
 #[derive(Clone, Debug)]
@@ -23,7 +23,8 @@ pub(super) enum Function {
     Shift {
         output: Expression,
         by: i64,
-        default: Owned,
+        /// `None` is a missing value.
+        default: Option<Owned>,
     },
     MovingAverage(MovingAverage),
     Rate(Rate),
@@ -93,7 +94,7 @@ impl Function {
         field: &str,
         value: &Value<'_>,
         order: Option<&Order>,
-        variables: &[String],
+        variables: &Names<'_>,
     ) -> Result<Function> {
         let Value::Document(spec) = *value else {
             return Err(wrong(format!("The field '{field}' must be an object")));
@@ -243,7 +244,7 @@ impl Function {
                         Some(other) if other < partition.rows.len() => {
                             output.evaluate(&partition.scope(other))
                         }
-                        _ => Ok(Some(default.clone())),
+                        _ => Ok(default.clone()),
                     }
                 })
                 .collect(),
@@ -440,14 +441,14 @@ fn parse_rank(
     Ok(Function::Rank(rank))
 }
 
-fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &[String]) -> Result<Function> {
+fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &Names<'_>) -> Result<Function> {
     if order.is_none() {
         return Err(wrong("'$shift' requires a sortBy"));
     }
     let Value::Document(spec) = *argument else {
         return Err(wrong("Argument to $shift must be an object"));
     };
-    let (mut output, mut by, mut default) = (None, None, Owned::Null);
+    let (mut output, mut by, mut default) = (None, None, Some(Owned::Null));
     for element in spec.elements() {
         let value = element.value();
         match element.name_str() {
@@ -466,10 +467,10 @@ fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &[String]
             }
             "default" => {
                 let mut expression = Expression::parse_unfolded(&value, variables)?;
-                expression.fold(None)?;
+                expression.fold(variables.scope())?;
                 default = expression
-                    .as_constant()
-                    .cloned()
+                    .as_known()
+                    .map(Option::<&Owned>::cloned)
                     .ok_or_else(|| wrong("'$shift:default' expression must yield a constant value."))?;
             }
             _ => return Err(wrong("Unknown argument in $shift")),
