@@ -14,7 +14,7 @@ use super::collation::Collation;
 use super::document::{Doc, Owned};
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
-use super::metadata::Wanted;
+use super::metadata::{Kind, Wanted};
 use super::needs::Needs;
 
 /// A parsed projection.
@@ -194,6 +194,13 @@ impl Projection {
         is_all.then_some(needs)
     }
 
+    /// The paths at which it puts the values that the order goes by.
+    pub(crate) fn sort_keys(&self) -> Vec<Vec<String>> {
+        let mut paths = Vec::new();
+        self.tree.add_sort_keys(&[], &mut paths);
+        paths
+    }
+
     /// The metadata that [`Projection::apply_to`] needs.
     pub(crate) fn wanted(&self) -> Wanted {
         self.wanted
@@ -229,6 +236,19 @@ impl Tree {
                 Rule::Positional | Rule::Slice(_) | Rule::Element(_) => false,
             }
         })
+    }
+
+    fn add_sort_keys(&self, outer: &[String], paths: &mut Vec<Vec<String>>) {
+        for (name, rule) in &self.children {
+            let path = || [outer, std::slice::from_ref(name)].concat();
+            match rule {
+                Rule::Computed(expression) if expression.as_meta() == Some(Kind::SortKey) => {
+                    paths.push(path());
+                }
+                Rule::Fields(inner) => inner.add_sort_keys(&path(), paths),
+                _ => {}
+            }
+        }
     }
 
     fn refuse_on_view(&self) -> Result<()> {

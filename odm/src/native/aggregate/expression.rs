@@ -30,7 +30,7 @@ mod variable;
 use super::super::collation::{Collation, has_text, is_one_text};
 use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
-use super::super::metadata::{Metadata, Wanted};
+use super::super::metadata::{Kind, Metadata, Wanted};
 use super::super::needs::Needs;
 use super::path;
 
@@ -177,6 +177,14 @@ impl Expression {
     /// on variables wait until that is known.
     pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.node.fold(known)
+    }
+
+    /// The metadata that it is, if it is no more than that.
+    pub(crate) fn as_meta(&self) -> Option<Kind> {
+        match &self.node {
+            Node::Call { operator, arguments } if operator.name == "$meta" => meta::kind(arguments),
+            _ => None,
+        }
     }
 
     /// In how many conditions of a filter it stands, itself counted.

@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(crate) use self::request::{Extras, FindRequest, RECORD_ID};
+use super::super::aggregate::path;
 use super::super::aggregate::pipeline::Memory;
 use super::super::catalog::Collection;
 use super::super::document::doc::framed;
+use super::super::document::owned::fields_of;
 use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
@@ -471,7 +473,8 @@ impl Shape<'_> {
     fn add(&self, packed: &mut Packed, (record, document): (u64, &[u8]), plan: Option<&Plan>) -> Result<()> {
         if self.extras.return_key {
             let key = self.key(plan, document)?;
-            packed.push(key.as_deref().unwrap_or(&Doc::empty().to_bytes()));
+            let key = key.unwrap_or_else(|| Doc::empty().to_bytes());
+            packed.push(&self.with_sort_keys(key, plan, document)?);
             return Ok(());
         }
         let Some(projection) = self.projection else {
@@ -510,6 +513,19 @@ impl Shape<'_> {
             (Some(plan), Some(collection)) => place::index_key(plan, collection, document),
             _ => Ok(None),
         }
+    }
+
+    /// The key of an index with what of the projection is not of the document: the values that the order goes by.
+    fn with_sort_keys(&self, key: Vec<u8>, plan: Option<&Plan>, document: &[u8]) -> Result<Vec<u8>> {
+        let Some(projection) = self.projection.filter(|own| own.wanted().has(Kind::SortKey)) else {
+            return Ok(key);
+        };
+        let known = self.query.known(plan, Doc::Raw(document), projection.wanted())?;
+        let mut fields = fields_of(Doc::Raw(&key));
+        for path in projection.sort_keys() {
+            path::set(&mut fields, &path, known.sort_key.clone());
+        }
+        Ok(Doc::Fields(&fields).to_bytes())
     }
 
     fn record(&self, record: u64) -> Result<i64> {
