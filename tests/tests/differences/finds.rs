@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, bson, doc};
-use odm_tests::command::{batch, ids, insert, run};
+use odm_tests::command::{batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     points_at_a_pole_are_found_by_an_index,
@@ -11,6 +11,8 @@ crate::on_every_backend! {
     polygons_by_their_winding_have_their_border,
     turkish_has_an_i_without_a_dot,
     ends_of_indexes_are_behind_what_lies_between_bounds,
+    keys_of_indexes_come_with_what_the_order_goes_by,
+    ends_of_indexes_are_compared_before_all_else_is_read,
 }
 
 async fn found(db: &Db, filter: Document) -> Vec<i32> {
@@ -200,4 +202,109 @@ async fn ends_of_indexes_are_behind_what_lies_between_bounds(db: &Db) {
     }
     let whole = doc! { "find": "c", "hint": "up", "max": { "a": Bson::MaxKey }, "sort": { "_id": 1 } };
     assert_eq!(ids(&batch(&run(db, whole).await)), [0, 2]);
+}
+
+async fn keys_of_indexes_come_with_what_the_order_goes_by(db: &Db) {
+    insert(
+        db,
+        "c",
+        vec![
+            doc! { "_id": 1, "a": 1, "b": 3, "l": { "v": 7 } },
+            doc! { "_id": 2, "a": 2, "b": 5, "l": { "v": 14 } },
+        ],
+    )
+    .await;
+    let indexes = [
+        doc! { "key": { "l.v": 1 }, "name": "lv" },
+        doc! { "key": { "a": 1, "b": 1 }, "name": "ab" },
+    ];
+    run(db, doc! { "createIndexes": "c", "indexes": indexes.to_vec() }).await;
+    let key = || doc! { "$meta": "sortKey" };
+    for (hint, sort, projection, expected) in [
+        (
+            "ab",
+            doc! { "a": -1 },
+            doc! { "k": key() },
+            doc! { "a": 2, "b": 5, "k": [2] },
+        ),
+        (
+            "lv",
+            doc! { "a": -1, "b": 1 },
+            doc! { "k": key() },
+            doc! { "l.v": 14, "k": [2, 5] },
+        ),
+        (
+            "lv",
+            doc! { "b": -1 },
+            doc! { "l.v": key(), "l.x": key() },
+            doc! { "l.v": 14, "l": { "v": [5], "x": [5] } },
+        ),
+        (
+            "lv",
+            doc! { "b": -1 },
+            doc! { "l": { "v": key() } },
+            doc! { "l.v": 14, "l": { "v": [5] } },
+        ),
+        (
+            "ab",
+            doc! { "b": -1 },
+            doc! { "a": key() },
+            doc! { "a": [5], "b": 5 },
+        ),
+        (
+            "ab",
+            doc! { "b": -1 },
+            doc! { "a.x": key() },
+            doc! { "a": { "x": [5] }, "b": 5 },
+        ),
+        // The rest does nothing.
+        (
+            "ab",
+            doc! { "b": -1 },
+            doc! { "k": key(), "a": 0, "r": { "$meta": "recordId" }, "i": { "$meta": "indexKey" } },
+            doc! { "a": 2, "b": 5, "k": [5] },
+        ),
+        (
+            "lv",
+            doc! { "b": -1 },
+            doc! { "x": [key()], "b": 1 },
+            doc! { "l.v": 14 },
+        ),
+    ] {
+        let find = doc! {
+            "find": "c", "hint": hint, "sort": sort, "projection": projection.clone(), "limit": 1, "returnKey": true,
+            "showRecordId": true,
+        };
+        assert_eq!(batch(&run(db, find).await), [expected], "{projection}");
+    }
+    // Without an index there is nothing but that.
+    let find = doc! {
+        "find": "c", "sort": { "$natural": 1 }, "projection": { "k": key() }, "limit": 1, "returnKey": true,
+    };
+    assert_eq!(batch(&run(db, find).await), [doc! { "k": [] }]);
+}
+
+async fn ends_of_indexes_are_compared_before_all_else_is_read(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": 1 }]).await;
+    for (options, expected) in [
+        (doc! { "projection": { "a": {} } }, 51176),
+        (doc! { "filter": { "$nothing": 1 } }, 51176),
+        (doc! { "sort": { "a": 5 } }, 51176),
+        (doc! { "let": { "v": "$a" } }, 51176),
+        (doc! { "collation": { "locale": "zz" } }, 51176),
+        (doc! { "hint": { "$natural": 1 }, "sort": { "a": 1 } }, 51176),
+        (doc! { "hint": "nothing" }, 51176),
+        (doc! { "hint": 5 }, 9),
+        (doc! { "skip": -1 }, 51024),
+        (doc! { "batchSize": -1 }, 51024),
+        (doc! { "returnKey": 5 }, 14),
+    ] {
+        let mut find = doc! { "find": "c", "min": { "a": 1 }, "max": { "b": 1 } };
+        find.extend(options.clone());
+        assert_eq!(code(db, find).await, expected, "{options}");
+    }
+    let natural = doc! { "find": "c", "min": { "a": 1 }, "sort": { "$natural": 1 } };
+    assert_eq!(code(db, natural).await, 291);
+    let no_hint = doc! { "find": "c", "min": { "a": 1 }, "sort": { "a": 1 } };
+    assert_eq!(code(db, no_hint).await, 51173);
 }

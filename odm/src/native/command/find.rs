@@ -82,6 +82,10 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
         document(fields, "projection")?,
         document(fields, "sort")?,
     );
+    let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
+    let batch_size = fields.count("batchSize")?;
+    query::hint(fields.get("hint"))?;
+    let edges = edges(fields)?;
     let collation = collation(fields)?;
     if fields.flag("awaitData") && !fields.flag("tailable") {
         return Err(Fault::new(
@@ -89,8 +93,6 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
             "Cannot set 'awaitData' without also setting 'tailable'",
         ));
     }
-    let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
-    let batch_size = fields.count("batchSize")?;
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?
         .collated(collation)
@@ -105,7 +107,7 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
             skip: skip.unwrap_or(0),
             ..Part::default().by(fields.object("collation"))
         })
-        .between(edges(fields)?)
+        .between(edges)
         .projected(document(fields, "projection")?);
     let deadline = call.deadline()?;
     let request = FindRequest {

@@ -47,6 +47,10 @@ impl Edges {
     }
 }
 
+fn natural() -> Fault {
+    fault(291, "min and max are incompatible with $natural")
+}
+
 /// Takes the part of the hinted index.
 ///
 /// # Errors
@@ -58,13 +62,15 @@ pub(super) fn choose(
     hint: &Hint<'_>,
 ) -> Result<Plan> {
     let index = match hint {
+        // An order of that kind is a hint.
+        Hint::Free if request.sort.is_some_and(|sort| sort.natural.is_some()) => return Err(natural()),
         Hint::Free => {
             return Err(fault(
                 51173,
                 "When using min()/max() a hint of which index to use must be provided",
             ));
         }
-        Hint::Natural { .. } => return Err(fault(291, "min and max are incompatible with $natural")),
+        Hint::Natural { .. } => return Err(natural()),
         Hint::Index(hint) => hint.find(request.indexes)?,
     };
     let view = &request.indexes[index];
