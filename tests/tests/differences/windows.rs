@@ -3,7 +3,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm_tests::command::{aggregate, code, ids, insert};
+use odm_tests::command::{aggregate, code, ids, insert, run};
 
 crate::on_every_backend! {
     ends_of_ranges_are_added_as_decimals,
@@ -18,6 +18,11 @@ crate::on_every_backend! {
     values_to_fill_are_looked_at_before_their_places,
     fields_are_refused_as_they_stand,
     windows_are_read_before_units,
+    windows_of_no_values_are_refused_before_documents_are_read,
+    nothing_is_looked_at_behind_bounds_of_all_documents,
+    covariances_of_decimals_shed_digits,
+    averages_stay_decimals_in_later_partitions,
+    powers_of_two_have_the_digits_of_decimals,
 }
 
 async fn windowed(db: &Db, order: Document, output: Document) -> Vec<Document> {
@@ -301,5 +306,200 @@ async fn windows_are_read_before_units(db: &Db) {
         let stage = doc! { "sortBy": { "a": 1 }, "output": { "o": &output } };
         let found = refused(db, vec![doc! { "$setWindowFields": stage }]).await;
         assert_eq!(found, expected, "{output}");
+    }
+}
+
+async fn windows_of_no_values_are_refused_before_documents_are_read(db: &Db) {
+    let windows = |name: &str, argument: Document| {
+        doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "w": { name: argument } } } }
+    };
+    let first = |n: Bson| windows("$firstN", doc! { "input": "$a", "n": n });
+    let top = |n: i32| windows("$topN", doc! { "output": "$a", "sortBy": { "a": 1 }, "n": n });
+    let none = || first(0.into());
+    let fails = || doc! { "$toInt": { "$concat": ["x", { "$toString": "$a" }] } };
+    let grouped = || doc! { "$group": { "_id": fails() } };
+    for (stages, expected) in [
+        (vec![none()], 5787908),
+        (vec![first("x".into())], 5787902),
+        (vec![first("$a".into())], 5787902),
+        (vec![first(1.5.into())], 5787903),
+        (vec![top(0)], 5787908),
+        (vec![windows("$minN", doc! { "input": "$a", "n": 0 })], 5787908),
+        (vec![doc! { "$match": { "_id": 99 } }, none()], 5787908),
+        (vec![none(), doc! { "$limit": 1 }], 5787908),
+        (vec![doc! { "$facet": { "x": [none()] } }], 5787908),
+        // They are made ready from the last to the first.
+        (vec![none(), first("x".into())], 5787902),
+    ] {
+        assert_eq!(refused(db, stages.clone()).await, expected, "{stages:?}");
+    }
+    let joined = |from: &str| {
+        vec![doc! { "$lookup": { "from": from, "as": "j", "let": { "v": 1 }, "pipeline": [none()] } }]
+    };
+    assert_eq!(refused(db, joined("d")).await, 0);
+    insert(db, "c", vec![doc! { "_id": 1, "a": 1 }]).await;
+    for (stages, expected) in [
+        (joined("d"), 5787908),
+        (vec![grouped(), none()], 5787908),
+        (vec![none(), grouped()], 5787908),
+        (vec![grouped(), doc! { "$facet": { "x": [none()] } }], 5787908),
+        (vec![doc! { "$match": { "$expr": fails() } }, none()], 5787908),
+        // Documents are asked for by the first pipeline of a facet.
+        (vec![doc! { "$facet": { "x": [grouped()], "y": [none()] } }], 241),
+        (vec![first(2.into())], 0),
+    ] {
+        assert_eq!(refused(db, stages.clone()).await, expected, "{stages:?}");
+    }
+}
+
+async fn nothing_is_looked_at_behind_bounds_of_all_documents(db: &Db) {
+    let values = [1.into(), 3.into(), 11.into(), "s".into(), Bson::Null];
+    let documents = (0..).zip(values).map(|(id, k)| doc! { "_id": id, "k": k });
+    insert(db, "c", documents.collect()).await;
+    let dense = |bounds: [i32; 2], fields: Vec<&str>| {
+        let range = doc! { "step": 1, "bounds": bounds.to_vec() };
+        doc! { "$densify": { "field": "k", "partitionByFields": fields, "range": range } }
+    };
+    let made = |from: i32, to: i32| (from..to).map(Bson::from).collect::<Vec<Bson>>();
+    for (bounds, expected) in [
+        (
+            [0, 10],
+            [vec![Bson::Null], made(0, 10), vec![11.into(), "s".into()]].concat(),
+        ),
+        (
+            [0, 11],
+            [vec![Bson::Null], made(0, 12), vec!["s".into()]].concat(),
+        ),
+        (
+            [2, 4],
+            [vec![Bson::Null], made(1, 4), vec![11.into(), "s".into()]].concat(),
+        ),
+        (
+            [5, 5],
+            [Bson::Null, 1.into(), 3.into(), 5.into(), 11.into(), "s".into()].to_vec(),
+        ),
+    ] {
+        let found = aggregate(db, "c", vec![dense(bounds, vec![])]).await;
+        let found: Vec<Bson> = found.iter().map(|row| row.get("k").cloned().unwrap()).collect();
+        assert_eq!(found, expected, "{bounds:?}");
+    }
+    for (bounds, fields) in [([0, 12], vec![]), ([11, 11], vec![]), ([0, 10], vec!["p"])] {
+        let stage = dense(bounds, fields);
+        assert_eq!(refused(db, vec![stage.clone()]).await, 5733201, "{stage}");
+    }
+}
+
+fn decimal(text: &str) -> Bson {
+    Bson::Decimal128(text.parse().unwrap())
+}
+
+async fn covariances_of_decimals_shed_digits(db: &Db) {
+    let documents =
+        [(0, "0.5"), (1, "1.5"), (2, "2.5")].map(|(n, k)| doc! { "_id": n, "n": n, "k": decimal(k) });
+    insert(db, "c", documents.to_vec()).await;
+    let third = || decimal("0.6666666666666666666666666666666667");
+    let later = |x: Bson, y: Bson| doc! { "x": { "$cond": [{ "$gt": ["$_id", 1] }, x, y] } };
+    for (name, first, pair, expected) in [
+        (
+            "$covariancePop",
+            Bson::from("unbounded"),
+            Bson::from(vec!["$n", "$k"]),
+            [0.0.into(), decimal("0.25"), third()],
+        ),
+        (
+            "$covariancePop",
+            "unbounded".into(),
+            vec![Bson::from(1), "$k".into()].into(),
+            [0.0.into(), decimal("0E+13"), decimal("0E+13")],
+        ),
+        (
+            "$covarianceSamp",
+            (-1).into(),
+            vec!["$k", "$k"].into(),
+            [Bson::Null, decimal("0.5"), decimal("0.5")],
+        ),
+        // Where the last decimal goes, the result is a double.
+        (
+            "$covarianceSamp",
+            (-1).into(),
+            vec![
+                later("$k".into(), "$n".into()).get("x").cloned().unwrap(),
+                "$n".into(),
+            ]
+            .into(),
+            [Bson::Null, 0.5.into(), 0.75.into()],
+        ),
+    ] {
+        let output = doc! { name: pair.clone(), "window": { "documents": [first, "current"] } };
+        let found = windowed(db, doc! { "_id": 1 }, output).await;
+        let found: Vec<Bson> = found.iter().map(|row| row.get("o").cloned().unwrap()).collect();
+        assert_eq!(found, expected, "{name} {pair}");
+    }
+}
+
+async fn averages_stay_decimals_in_later_partitions(db: &Db) {
+    let values = [
+        (1, decimal("1.5")),
+        (1, decimal("2")),
+        (2, 3.into()),
+        (2, 4.into()),
+        (3, 1.5.into()),
+    ];
+    let documents = (0..)
+        .zip(values)
+        .map(|(id, (p, v))| doc! { "_id": id, "p": p, "v": v });
+    insert(db, "c", documents.collect()).await;
+    let averages = doc! { "w": { "$expMovingAvg": { "input": "$v", "N": 2 } } };
+    let windows = doc! { "partitionBy": "$p", "sortBy": { "_id": 1 }, "output": averages };
+    let found = aggregate(db, "c", vec![doc! { "$setWindowFields": windows.clone() }]).await;
+    let of = |found: &[Document]| -> Vec<Bson> {
+        let values = found.iter().map(|row| row.get("w").cloned().unwrap());
+        values.collect()
+    };
+    let decimals = [
+        "1.5",
+        "1.833333333333333333333333333333333",
+        "3",
+        "3.666666666666666666666666666666667",
+        "1.50000000000000",
+    ];
+    assert_eq!(of(&found), decimals.map(decimal));
+    let later = doc! { "$match": { "p": { "$gt": 1 } } };
+    let found = aggregate(db, "c", vec![later, doc! { "$setWindowFields": windows }]).await;
+    assert_eq!(of(&found), [3.0, 3.6666666666666665, 1.5].map(Bson::from));
+}
+
+async fn powers_of_two_have_the_digits_of_decimals(db: &Db) {
+    for (low, high, ends) in [
+        (
+            "0.1",
+            "1E+40",
+            [
+                "0.06250000000000000000000000000000000",
+                "1.088903574147003083082798743781658E+40",
+            ],
+        ),
+        (
+            "7",
+            "8",
+            [
+                "4.000000000000000000000000000000000",
+                "16.00000000000000000000000000000000",
+            ],
+        ),
+        ("0", "1.5", ["0", "2.000000000000000000000000000000000"]),
+    ] {
+        run(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+        insert(
+            db,
+            "c",
+            vec![doc! { "v": decimal(low) }, doc! { "v": decimal(high) }],
+        )
+        .await;
+        let stage = doc! { "groupBy": "$v", "buckets": 1, "granularity": "POWERSOF2" };
+        let found = aggregate(db, "c", vec![doc! { "$bucketAuto": stage }]).await;
+        let [least, greatest] = ends.map(decimal);
+        let expected = doc! { "_id": { "min": least, "max": greatest }, "count": 2 };
+        assert_eq!(found, [expected]);
     }
 }

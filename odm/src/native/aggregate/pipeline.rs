@@ -464,6 +464,7 @@ impl Pipeline {
         input: Rows<'a>,
         context: &'a Context<'a>,
     ) -> Result<Rows<'a>> {
+        self.check_counts(first, context).map_err(in_run)?;
         let rows = self.flow(first, input, context).map_err(in_run)?;
         Ok(Box::new(rows.map(|row| row.map_err(in_run))))
     }
@@ -483,6 +484,7 @@ impl Pipeline {
         feed: &mut Feed<'_>,
         context: &'a Context<'a>,
     ) -> Result<Rows<'a>> {
+        self.check_counts(position + 1, context).map_err(in_run)?;
         let mut gathered = Gathered::default();
         feed(&mut |document| group.add(&mut gathered, (document, None), context)).map_err(in_run)?;
         let rows = group.finish(gathered, context).map_err(in_run)?;
@@ -496,6 +498,24 @@ impl Pipeline {
             Some(stage) => stage.run(nothing, context),
             None => Ok(nothing),
         }
+    }
+
+    /// Refuses windows that take a wrong number of values: a server makes its stages ready from the last to the first.
+    pub(super) fn check_counts(&self, first: usize, context: &Context<'_>) -> Result<()> {
+        let stages = self.stages.get(first..).unwrap_or_default().iter().rev();
+        for stage in stages {
+            match stage {
+                Stage::Windows(windows) => windows.check_counts(context)?,
+                // Its first pipeline asks for documents before another is made ready.
+                Stage::Facet(facet) => {
+                    if let Some((_, pipeline)) = facet.each().next() {
+                        pipeline.check_counts(0, context)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Runs as a part of another pipeline.

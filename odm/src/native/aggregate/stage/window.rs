@@ -10,6 +10,7 @@ mod total;
 
 #[cfg(test)]
 pub(crate) use self::function::WINDOW_FUNCTIONS;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::super::super::collation::Collation;
@@ -60,6 +61,8 @@ struct Member {
 struct Partition<'a> {
     rows: &'a [Member],
     context: &'a Context<'a>,
+    /// Whether a decimal has come to the function that is computed, also in the partitions before.
+    has_decimals: &'a Cell<bool>,
 }
 
 impl<'a> Partition<'a> {
@@ -213,8 +216,10 @@ impl Windows {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        self.check_counts(context)?;
         let mut sorted = self.sorted(input, context)?.into_iter().peekable();
         let mut results = Vec::new().into_iter();
+        let decimals = vec![Cell::new(false); self.functions.len()];
         // A partition is computed when its first document is asked for.
         Ok(Box::new(std::iter::from_fn(move || {
             if let Some(row) = results.next() {
@@ -225,12 +230,19 @@ impl Windows {
             while let Some((_, member)) = sorted.next_if(|(other, _)| *other == key) {
                 partition.push(member);
             }
-            match self.close(partition, context) {
+            match self.close(partition, &decimals, context) {
                 Ok(rows) => results = rows.into_iter(),
                 Err(fault) => return Some(Err(fault)),
             }
             results.next().map(Ok)
         })))
+    }
+
+    /// Refuses functions that take a wrong number of values, as a server does where it makes ready to run them.
+    pub(in super::super) fn check_counts(&self, context: &Context<'_>) -> Result<()> {
+        self.functions
+            .iter()
+            .try_for_each(|function| function.check_count(context))
     }
 
     /// The documents with the keys of their partitions, by partition and in order.
@@ -288,10 +300,19 @@ impl Windows {
     }
 
     /// The documents of one partition with their computed fields.
-    fn close<'a>(&self, rows: Vec<Member>, context: &'a Context<'a>) -> Result<Vec<Row>> {
-        let partition = Partition { rows: &rows, context };
+    fn close<'a>(
+        &self,
+        rows: Vec<Member>,
+        decimals: &[Cell<bool>],
+        context: &'a Context<'a>,
+    ) -> Result<Vec<Row>> {
         let mut columns = Vec::with_capacity(self.functions.len());
-        for (index, function) in self.functions.iter().enumerate() {
+        for (index, (function, has_decimals)) in self.functions.iter().zip(decimals).enumerate() {
+            let partition = Partition {
+                rows: &rows,
+                context,
+                has_decimals,
+            };
             columns.push((variable(index), function.column(&partition)?.into_iter()));
         }
         let mut results = Vec::with_capacity(rows.len());

@@ -233,6 +233,14 @@ impl Function {
         }
     }
 
+    /// Refuses a wrong number of values.
+    pub(super) fn check_count(&self, context: &Context<'_>) -> Result<()> {
+        match self {
+            Function::Accumulate { accumulator, .. } => accumulator.start(&Owned::Null, context).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
     /// The results for a partition.
     pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
         match self {

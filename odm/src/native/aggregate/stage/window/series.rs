@@ -62,17 +62,18 @@ impl MovingAverage {
         })
     }
 
-    /// Computed in decimals; given as doubles until a decimal comes.
+    /// Computed in decimals; given as doubles until a decimal comes, in whatever partition.
     pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
         let rest = Decimal::from_i64(1).subtract(self.weight);
         let mut average: Option<Decimal> = None;
-        let mut is_decimal = false;
         let column = values(&self.input, partition)?.into_iter().map(|value| {
             let number = value.as_ref().map(Owned::as_value).filter(Value::is_number);
             if let Some(number) = number
                 && let Some(decimal) = as_decimal(&number)
             {
-                is_decimal |= matches!(number, Value::Decimal128(_));
+                if matches!(number, Value::Decimal128(_)) {
+                    partition.has_decimals.set(true);
+                }
                 average = Some(match average {
                     None => decimal,
                     Some(last) => decimal.multiply(self.weight).add(last.multiply(rest)),
@@ -80,7 +81,7 @@ impl MovingAverage {
             }
             Some(match average {
                 None => Owned::Null,
-                Some(average) if is_decimal => Owned::Decimal128(average.to_bytes()),
+                Some(average) if partition.has_decimals.get() => Owned::Decimal128(average.to_bytes()),
                 Some(average) => Owned::Double(average.to_f64()),
             })
         });
