@@ -210,15 +210,24 @@ impl Densify {
             _ => false,
         };
         let mut last = Place::Nowhere;
+        // Behind explicit bounds of all documents nothing is looked at.
+        let mut is_behind = false;
         // Whether steps came to the last value.
         let mut is_on_step = false;
         for row in rows {
+            if is_behind {
+                results.push(row);
+                continue;
+            }
             let doc = Doc::Raw(&row);
             let Some(value) = self.value_of(doc)? else {
                 results.push(row);
                 continue;
             };
             let order = self.order_to_bounds(&value);
+            if let (Bounds::Between(_, high), true) = (&self.bounds, self.partition.is_empty()) {
+                is_behind = order.is_gt() && compare(&value.as_value(), &high.as_value()).is_ge();
+            }
             let place = if order.is_lt() {
                 Place::Below
             } else {
