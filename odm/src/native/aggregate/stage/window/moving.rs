@@ -97,9 +97,36 @@ struct Pairs {
     of_sample: bool,
     count: i64,
     beyond: Beyond,
-    xs: Sum,
-    ys: Sum,
-    comoment: Sum,
+    xs: Total,
+    ys: Total,
+    comoment: Total,
+}
+
+/// A sum that terms are taken out of again: a decimal as long as one of its terms is.
+#[derive(Default)]
+struct Total {
+    sum: Sum,
+    decimals: i64,
+}
+
+impl Total {
+    fn add(&mut self, term: &Owned) {
+        self.decimals += i64::from(matches!(term, Owned::Decimal128(_)));
+        self.sum.add(&term.as_value());
+    }
+
+    fn take(&mut self, term: &Owned) -> Result<()> {
+        self.decimals -= i64::from(matches!(term, Owned::Decimal128(_)));
+        self.sum.add(&negated(term)?.as_value());
+        Ok(())
+    }
+
+    fn value(&self) -> Owned {
+        match self.sum.total() {
+            Owned::Decimal128(bytes) if self.decimals <= 0 => double(Decimal::from_bytes(bytes).to_f64()),
+            total => total,
+        }
+    }
 }
 
 /// The pairs that are not finite: what their sums are, and how many have an infinite decimal.
@@ -177,30 +204,16 @@ fn widened(value: &Value<'_>) -> Owned {
 }
 
 impl Pairs {
-    /// The mean of so many numbers; zero of none.
-    fn mean(sum: &Sum, count: i64) -> Result<Owned> {
-        match count {
-            0 => Ok(double(0.0)),
-            count => quotient(&sum.total().as_value(), &Value::Int64(count)),
-        }
+    /// The mean of so many numbers. Their count is a double, whose 15 digits a decimal quotient sheds.
+    fn mean(total: &Total, count: i64) -> Result<Owned> {
+        quotient(&total.value().as_value(), &Value::Double(count as f64))
     }
 
-    /// Adds the product of how far two numbers are from two means.
-    fn add(
-        &mut self,
-        (x, from_x): (&Owned, Owned),
-        (y, from_y): (&Owned, Owned),
-        forward: bool,
-    ) -> Result<()> {
-        let x = difference(&x.as_value(), &from_x.as_value())?;
-        let y = difference(&y.as_value(), &from_y.as_value())?;
-        let both = product(&x.as_value(), &y.as_value())?;
-        let both = match forward {
-            true => both,
-            false => negated(&both)?,
-        };
-        self.comoment.add(&both.as_value());
-        Ok(())
+    /// The product of how far two numbers are from two means.
+    fn apart(x: (&Value<'_>, Owned), y: (&Value<'_>, Owned)) -> Result<Owned> {
+        let x = difference(x.0, &x.1.as_value())?;
+        let y = difference(y.0, &y.1.as_value())?;
+        product(&x.as_value(), &y.as_value())
     }
 }
 
@@ -216,13 +229,19 @@ impl Moving for Pairs {
         if self.beyond.count(&x, &y, 1)? {
             return Ok(());
         }
-        let (x, y) = (widened(&x), widened(&y));
-        let mean_x = Pairs::mean(&self.xs, self.count)?;
+        // The first is nowhere but at the mean.
+        let mean_x = match self.count {
+            0 => None,
+            count => Some(Pairs::mean(&self.xs, count)?),
+        };
         self.count += 1;
-        self.xs.add(&x.as_value());
-        self.ys.add(&y.as_value());
-        let mean_y = Pairs::mean(&self.ys, self.count)?;
-        self.add((&x, mean_x), (&y, mean_y), true)
+        self.xs.add(&widened(&x));
+        self.ys.add(&widened(&y));
+        if let Some(mean_x) = mean_x {
+            let mean_y = Pairs::mean(&self.ys, self.count)?;
+            self.comoment.add(&Pairs::apart((&x, mean_x), (&y, mean_y))?);
+        }
+        Ok(())
     }
 
     fn leave(&mut self, value: &Value<'_>) -> Result<()> {
@@ -232,24 +251,23 @@ impl Moving for Pairs {
         if self.beyond.count(&x, &y, -1)? {
             return Ok(());
         }
-        let (x, y) = (widened(&x), widened(&y));
         let mean_y = Pairs::mean(&self.ys, self.count)?;
         self.count -= 1;
         if self.count == 0 {
             (self.xs, self.ys, self.comoment) = Default::default();
             return Ok(());
         }
-        self.xs.add(&negated(&x)?.as_value());
-        self.ys.add(&negated(&y)?.as_value());
+        self.xs.take(&widened(&x))?;
+        self.ys.take(&widened(&y))?;
         let mean_x = Pairs::mean(&self.xs, self.count)?;
-        self.add((&x, mean_x), (&y, mean_y), false)
+        self.comoment.take(&Pairs::apart((&x, mean_x), (&y, mean_y))?)
     }
 
     fn result(&mut self) -> Result<Owned> {
         // As on the server, of one pair nothing varies, whatever else there is.
         if let (Some(sum), true) = (self.beyond.sum(), self.count > 1) {
             let among_decimals =
-                self.beyond.decimals > 0 || matches!(self.comoment.total(), Owned::Decimal128(_));
+                self.beyond.decimals > 0 || matches!(self.comoment.value(), Owned::Decimal128(_));
             return Ok(match among_decimals {
                 true => Owned::Decimal128(Decimal::from_f64(sum).to_bytes()),
                 false => double(sum),
@@ -263,11 +281,11 @@ impl Moving for Pairs {
         if divisor <= 0 {
             return Ok(Owned::Null);
         }
-        match self.comoment.total() {
-            // What rounding left of those that are gone does not count.
-            Owned::Double(_) if self.count == 1 => Ok(double(0.0)),
-            comoment => quotient(&comoment.as_value(), &Value::Int64(divisor)),
+        // What rounding left of those that are gone does not count.
+        if self.count == 1 {
+            return Ok(double(0.0));
         }
+        quotient(&self.comoment.value().as_value(), &Value::Double(divisor as f64))
     }
 }
 
