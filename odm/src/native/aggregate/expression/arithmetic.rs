@@ -1,6 +1,6 @@
 //! Arithmetic, with MongoDB's promotion: int32, int64 on overflow, double, decimal.
 
-mod decimals;
+pub(crate) mod decimals;
 mod hyperbolic;
 mod power;
 mod round;

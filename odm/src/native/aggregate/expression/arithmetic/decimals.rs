@@ -160,7 +160,7 @@ pub(super) fn log(x: Decimal, base: Decimal) -> Decimal {
 /// The power with all 34 digits, as the server's library gives it.
 ///
 /// Where it is too large or too small it has no sign, whatever the base has.
-pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
+pub(crate) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
     let one = Decimal::from_i64(1).quantize(-33, Rounding::HalfEven);
     // Of ten alone the library gives zero for the power of zero.
     if exponent.is_zero() && base.compare(&Decimal::from_i64(10)).is_eq() {

@@ -1,9 +1,12 @@
 //! Series of preferred numbers, to which the boundaries of `$bucketAuto` are rounded.
 
+use std::cmp::Ordering;
+
+use super::super::super::super::document::decimal::Decimal;
 use super::super::super::super::document::number::{as_decimal, as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result, code};
-use super::super::super::expression::{product, quotient};
+use super::super::super::expression::{decimals, product, quotient};
 
 /// A series, of which boundaries are members.
 #[derive(Clone, Debug)]
@@ -221,15 +224,47 @@ impl Scale {
 
 /// Two to the power that `exponent` makes of the value's own.
 fn power_of_two(value: &Owned, exponent: fn(f64) -> f64) -> Owned {
+    if let Owned::Decimal128(bytes) = value
+        && let Some(power) = logarithm(Decimal::from_bytes(*bytes))
+    {
+        let power = Decimal::from_i64(exponent(power) as i64);
+        return Owned::Decimal128(decimals::pow(TWO, power).to_bytes());
+    }
     let number = as_f64(&value.as_value()).unwrap_or(1.0);
     let power = exponent(number.log2());
     let result = power.exp2();
     match value {
-        Owned::Decimal128(_) => decimal(&Value::Double(result)),
         _ if (0.0..31.0).contains(&power) => Owned::Int32(result as i32),
         _ if (0.0..63.0).contains(&power) => Owned::Int64(result as i64),
         _ => Owned::Double(result),
     }
+}
+
+const TWO: Decimal = Decimal::Finite {
+    negative: false,
+    coefficient: 2,
+    exponent: 0,
+};
+
+/// The power of two that the number is, or one between those that it lies between; `None` for what has none.
+fn logarithm(x: Decimal) -> Option<f64> {
+    let Decimal::Finite {
+        coefficient: coefficient @ 1..,
+        exponent,
+        ..
+    } = x
+    else {
+        return None;
+    };
+    let near = (coefficient as f64).log2() + f64::from(exponent) * std::f64::consts::LOG2_10;
+    // A double may be on the wrong side of a power.
+    let whole = near.round();
+    let power = decimals::pow(TWO, Decimal::from_i64(whole as i64));
+    Some(match x.compare(&power) {
+        Ordering::Less => near.min(whole - f64::EPSILON * whole.abs().max(1.0)),
+        Ordering::Equal => whole,
+        Ordering::Greater => near.max(whole + f64::EPSILON * whole.abs().max(1.0)),
+    })
 }
 
 #[cfg(test)]
