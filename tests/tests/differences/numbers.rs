@@ -20,6 +20,7 @@ crate::on_every_backend! {
     searches_want_an_index_where_there_is_no_collection,
     wildcard_indexes_may_be_hinted_for_remainders,
     each_document_gets_a_timestamp_of_its_own,
+    angles_of_decimal_points_have_all_digits,
 }
 
 /// The value of an expression over one document.
@@ -431,4 +432,56 @@ async fn each_document_gets_a_timestamp_of_its_own(db: &Db) {
         stamps.len() == 6 && stamps.is_sorted_by(|one, other| one < other),
         "{stamps:?}"
     );
+}
+
+async fn angles_of_decimal_points_have_all_digits(db: &Db) {
+    let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for (y, x, expected) in [
+        (decimal("1"), decimal("0"), "1.570796326794896619231321691639751"),
+        (bson!(1), decimal("0"), "1.570796326794896619231321691639751"),
+        (decimal("0"), decimal("-1"), "3.141592653589793238462643383279503"),
+        (decimal("-0"), decimal("1"), "-0E-6176"),
+        (decimal("1"), decimal("Infinity"), "0E-6176"),
+        (
+            decimal("Infinity"),
+            decimal("-Infinity"),
+            "2.356194490192344928846982537459627",
+        ),
+        (
+            decimal("1"),
+            decimal("1E+12"),
+            "9.999999999999999999999996666666667E-13",
+        ),
+        (
+            decimal("1"),
+            decimal("1E+17"),
+            "1.000000000000000000000000000000000E-17",
+        ),
+        (
+            decimal("3"),
+            decimal("7E+30"),
+            "4.285714285714285714285714285714286E-31",
+        ),
+        (decimal("-2"), decimal("8E+50"), "-2.5E-51"),
+        (decimal("1"), decimal("1E+6000"), "1E-6000"),
+        (
+            decimal("3"),
+            decimal("-7E+20"),
+            "3.141592653589793238458357668993789",
+        ),
+        (
+            decimal("7E+20"),
+            decimal("3"),
+            "1.570796326794896619227035977354037",
+        ),
+        (
+            decimal("7E-100"),
+            decimal("-3E-100"),
+            "1.975688113079980042543394620649194",
+        ),
+    ] {
+        let angle = value(db, doc! { "$atan2": [y.clone(), x.clone()] }).await;
+        assert_eq!(angle, decimal(expected), "{y} {x}");
+    }
 }

@@ -388,23 +388,92 @@ pub(in super::super) fn atanh(x: Decimal) -> Decimal {
     odd(x, MIN_EXPONENT, function, |x| by_double(x, f64::atanh))
 }
 
-/// The angle of a point.
+/// The angle of a point, always with all digits.
 pub(in super::super) fn atan2(y: Decimal, x: Decimal) -> Decimal {
-    let by_doubles = || Decimal::from_f64(y.to_f64().atan2(x.to_f64()));
-    let (Some(up), Some(along)) = (Signed::of(y), Signed::of(x)) else {
-        return by_doubles();
-    };
-    let (up, along, below, behind) = (up.magnitude, along.magnitude, up.negative, along.negative);
-    let least = Fixed::decimal(1, -12).unwrap_or(Fixed::ZERO);
-    if up < least || along < least || up > Fixed::whole(1 << 40) || along > Fixed::whole(1 << 40) {
-        return by_doubles();
+    if y.is_nan() || x.is_nan() {
+        return Decimal::NAN;
     }
-    let angle = match up > along {
-        true => Fixed::PI.over(2).minus(arc_tangent(along.divided_by(up))),
-        false => arc_tangent(up.divided_by(along)),
+    let (below, behind) = (y.is_negative(), x.is_negative());
+    let angle = |angle: Fixed| {
+        decimal(
+            if behind { Fixed::PI.minus(angle) } else { angle }.in_binary(),
+            below,
+        )
     };
-    let angle = if behind { Fixed::PI.minus(angle) } else { angle };
-    decimal(angle.in_binary(), below)
+    let (up, along) = match (y.is_infinite(), x.is_infinite()) {
+        (true, true) => {
+            // These are without their last digit.
+            let coefficient = match behind {
+                true => 2_356_194_490_192_344_928_846_982_537_459_627,
+                false => 785_398_163_397_448_309_615_660_845_819_876,
+            };
+            return Decimal::Finite {
+                negative: below,
+                coefficient,
+                exponent: -33,
+            };
+        }
+        (true, false) => return angle(Fixed::PI.over(2)),
+        (false, true) => (None, Some(0)),
+        (false, false) => (leading(y), leading(x)),
+    };
+    let (up, along) = match (up, along) {
+        (Some(_), None) => return angle(Fixed::PI.over(2)),
+        (None, _) if !behind => return zero(below, MIN_EXPONENT),
+        (None, _) => return angle(Fixed::ZERO),
+        (Some(up), Some(along)) => (up, along),
+    };
+    // Both as parts of a power of ten near the greater one.
+    let greatest = up.max(along);
+    let part = |number: Decimal, tens: i32| match number {
+        Decimal::Finite {
+            coefficient,
+            exponent,
+            ..
+        } => Fixed::decimal(coefficient, exponent - tens).unwrap_or(Fixed::ZERO),
+        _ => Fixed::ZERO,
+    };
+    let (high, wide) = (part(y, greatest), part(x, greatest));
+    if high > wide {
+        return angle(Fixed::PI.over(2).minus(arc_tangent(wide.divided_by(high))));
+    }
+    if behind || up - along > SLIGHT {
+        return angle(arc_tangent(high.divided_by(wide)));
+    }
+    let size = y.abs().divide(x);
+    if size.compare(&LEAST_ANGLE).is_lt() {
+        return if below { size.negate() } else { size };
+    }
+    // Of so little the arc tangent is what the first two terms of its series say.
+    let slope = high.divided_by(wide);
+    let shrunk = Fixed::whole(1).minus(slope.multiply(slope).over(3));
+    let slope = Signed {
+        negative: below,
+        magnitude: part(y, up).divided_by(part(x, along)).multiply(shrunk),
+    };
+    in_full(slope.to_decimal(up - along))
+}
+
+/// Below ten to this power a slope is all but its angle.
+const SLIGHT: i32 = -13;
+
+/// What is less is not rounded in binary.
+const LEAST_ANGLE: Decimal = Decimal::Finite {
+    negative: false,
+    coefficient: 1,
+    exponent: -36,
+};
+
+/// The power of ten of the first digit; `None` of zero.
+fn leading(x: Decimal) -> Option<i32> {
+    match x {
+        Decimal::Finite {
+            coefficient,
+            exponent,
+            ..
+        } => Some(coefficient.checked_ilog10()? as i32 + exponent),
+        _ => None,
+    }
 }
 
 /// Degrees as radians, by a constant of 34 digits.
@@ -451,6 +520,34 @@ mod tests {
             (to_degrees, "2.5", "143.2394487827058021919953870352629"),
         ] {
             assert_eq!(function(Decimal::parse(x).unwrap()).to_string(), expected, "{x}");
+        }
+    }
+
+    #[test]
+    fn angles_of_points_give_34_digits() {
+        for (y, x, expected) in [
+            ("1", "0", "1.570796326794896619231321691639751"),
+            ("-1", "-0", "-1.570796326794896619231321691639751"),
+            ("0", "-1", "3.141592653589793238462643383279503"),
+            ("-0", "1", "-0E-6176"),
+            ("0", "0", "0E-6176"),
+            ("Infinity", "-Infinity", "2.356194490192344928846982537459627"),
+            ("-Infinity", "1", "-1.570796326794896619231321691639751"),
+            ("1", "-Infinity", "3.141592653589793238462643383279503"),
+            ("-1", "Infinity", "-0E-6176"),
+            ("1", "1E+12", "9.999999999999999999999996666666667E-13"),
+            ("1", "1E+17", "1.000000000000000000000000000000000E-17"),
+            ("3", "7E+34", "4.285714285714285714285714285714286E-35"),
+            ("-2", "8E+50", "-2.5E-51"),
+            ("3E-6000", "7E+6000", "0E-6176"),
+            ("3", "-7E+20", "3.141592653589793238458357668993789"),
+            ("7E+20", "3", "1.570796326794896619227035977354037"),
+            ("7E-100", "-3E-100", "1.975688113079980042543394620649194"),
+            ("1E+5000", "3E+5000", "0.3217505543966421934014046143586613"),
+            ("1.5", "1E+13", "1.499999999999999999999999988750000E-13"),
+        ] {
+            let [up, along] = [y, x].map(|text| Decimal::parse(text).unwrap());
+            assert_eq!(atan2(up, along).to_string(), expected, "{y} {x}");
         }
     }
 }
