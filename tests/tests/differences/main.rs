@@ -49,6 +49,7 @@ mod sessions;
 mod side_by_side;
 mod stages;
 mod stages_more;
+mod stages_told;
 mod targets;
 mod texts;
 mod ties;

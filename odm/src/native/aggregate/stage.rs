@@ -545,6 +545,33 @@ fn collection_name(name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
+/// Why a stage of this name does not read the collection of another database that is described so.
+pub(crate) fn other_database(stage: &str, from: Doc<'_>) -> Fault {
+    let spec = declared::Declared {
+        path: "from",
+        spec: from,
+    };
+    let names = spec
+        .only(&[("db", declared::Type::Text), ("coll", declared::Type::Text)])
+        .and_then(|spec| Ok((spec.text("db")?, spec.text("coll")?)));
+    let (database, collection) = match names {
+        Ok((database, collection)) => (database.unwrap_or_default(), collection.unwrap_or_default()),
+        Err(fault) => return fault,
+    };
+    if database.contains('.') {
+        return Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("'.' is an invalid character in the database name: {database}"),
+        );
+    }
+    Fault::new(
+        code::FAILED_TO_PARSE,
+        format!(
+            "{stage} with syntax {{from: {{db:<>, coll:<>}},..}} is not supported for db: {database} and coll: {collection}"
+        ),
+    )
+}
+
 /// Reads the stages of a pipeline inside a stage, from an array.
 fn parse_nested(value: &Value<'_>, variables: &Names<'_>, place: Place) -> Result<Pipeline> {
     let Value::Array(items) = *value else {

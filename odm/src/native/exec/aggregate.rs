@@ -34,6 +34,10 @@ use super::{statistics, view};
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
+/// The codes of stages that stand behind others, or before others, and may not.
+const ONLY_FIRST: i32 = 40602;
+const ONLY_LAST: i32 = 40601;
+
 /// A query of what stages give.
 #[derive(Clone, Debug)]
 pub(crate) struct Above {
@@ -208,7 +212,7 @@ impl AggregateRequest {
         let mut pipeline = Pipeline::parse_with(&stages, &names).or_else(|fault| {
             // Of a time series, that may be right: it is looked up later.
             match filters_before_near(&stages) {
-                0 => Err(fault),
+                0 => Err(self.refused(fault)),
                 count => Pipeline::parse_with(&stages[count..], &names),
             }
         })?;
@@ -223,27 +227,8 @@ impl AggregateRequest {
                 "'$documents' can only be run with {aggregate: 1}",
             ));
         }
-        if let (true, Some(statistics)) = (whole_database, pipeline.statistics()) {
-            return Err(Fault::new(
-                code::INVALID_NAMESPACE,
-                format!(
-                    "{{aggregate: 1}} is not valid for '{}'; a collection is required.",
-                    statistics.name()
-                ),
-            ));
-        }
         if whole_database && !pipeline.starts_with_documents() {
-            let what = match self.stages.first().map(|stage| Doc::Raw(stage)) {
-                None => "an empty pipeline.".to_owned(),
-                Some(stage) => {
-                    let name = stage.elements().next().map_or("", |first| first.name_str());
-                    format!("'{name}'; a collection is required.")
-                }
-            };
-            return Err(Fault::new(
-                code::INVALID_NAMESPACE,
-                format!("{{aggregate: 1}} is not valid for {what}"),
-            ));
+            return Err(self.without_collection());
         }
         Ok(pipeline)
     }

@@ -26,7 +26,7 @@ static RANGE: Part = Part {
         ("bounds", Type::Any),
         ("unit", Type::Text),
     ],
-    required: &["step", "bounds"],
+    required: &["step"],
 };
 
 /// Adds the documents that are missing between others at regular steps of a field.
@@ -108,7 +108,11 @@ impl Densify {
         };
         let step = range.required("step")?;
         let unit = range.text("unit")?;
-        let bounds = range.required("bounds")?;
+        // Here a null is there.
+        let bounds = match range.spec.get("bounds") {
+            Some(bounds) => bounds,
+            None => range.required("bounds")?,
+        };
         if !compare(&step, &Value::Int32(0)).is_gt() {
             return Err(Fault::new(
                 5733401,

@@ -26,7 +26,7 @@ impl Facet {
                 ),
             ));
         };
-        let mut facets = Vec::new();
+        let mut pipelines = Vec::new();
         for element in spec.elements() {
             let name = element.name_str();
             path::check_name(name)?;
@@ -54,6 +54,10 @@ impl Facet {
                     )),
                 })
                 .collect::<Result<Vec<_>>>()?;
+            pipelines.push((name, stages));
+        }
+        let mut facets = Vec::new();
+        for (name, stages) in pipelines {
             let pipeline = Pipeline::parse_within(&stages, variables, Place::Facet)?;
             if let Some(name) = pipeline.refused_in_facet() {
                 return Err(Fault::new(

@@ -49,12 +49,6 @@ impl Fill {
                 "The output field in '$fill' must contain an object with at least one element",
             ));
         }
-        if by.is_some() && names.is_some() {
-            return Err(Fault::new(
-                6050204,
-                "Maximum one of 'partitionBy' and 'partitionByFields can be specified in '$fill'",
-            ));
-        }
         let (mut methods, mut values): (Fields, Fields) = (Vec::new(), Vec::new());
         for element in output.elements() {
             let name = element.name_str();
@@ -91,6 +85,12 @@ impl Fill {
                 }
                 (None, None) => {}
             }
+        }
+        if by.is_some() && names.is_some() {
+            return Err(Fault::new(
+                6050204,
+                "Maximum one of 'partitionBy' and 'partitionByFields can be specified in '$fill'",
+            ));
         }
         let windows = match methods.is_empty() {
             true => None,

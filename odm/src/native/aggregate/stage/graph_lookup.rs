@@ -13,7 +13,7 @@ use super::super::super::needs::Needs;
 use super::super::expression::Expression;
 use super::super::pipeline::Asked;
 use super::lookup::is_undefined;
-use super::{Context, Row, Rows, Unwind, collection_name, path, print, row_scope, write};
+use super::{Context, Row, Rows, Unwind, collection_name, other_database, path, print, row_scope, write};
 
 /// Follows references from document to document.
 #[derive(Clone, Debug)]
@@ -117,6 +117,7 @@ impl GraphLookup {
                     ));
                 }
                 ("from", Value::String(text)) => from = Some(collection_name(text)?),
+                ("from", Value::Document(from)) => return Err(other_database("$graphLookup", from)),
                 ("from", other) => {
                     return Err(Fault::new(
                         code::FAILED_TO_PARSE,
@@ -135,17 +136,18 @@ impl GraphLookup {
                 }
                 ("depthField", Value::String(text)) => depth_field = Some(path::parse(text)?),
                 (name @ ("as" | "connectFromField" | "connectToField" | "depthField"), other) => {
-                    let code = match other {
-                        Value::Document(_) => 13111,
-                        _ => 40103,
-                    };
-                    return Err(Fault::new(
-                        code,
-                        format!(
-                            "expected string as argument for {name}, found: {}",
-                            print::bson_value(&other)
+                    return Err(match other {
+                        Value::Document(_) => {
+                            Fault::new(13111, format!("wrong type for field ({name}) object != string"))
+                        }
+                        other => Fault::new(
+                            40103,
+                            format!(
+                                "expected string as argument for {name}, found: {}",
+                                other.kind().alias()
+                            ),
                         ),
-                    ));
+                    });
                 }
                 (other, _) => {
                     return Err(Fault::new(

@@ -123,6 +123,7 @@ impl Lookup {
                     )));
                 }
                 ("from", Value::String(text)) => from = Some(collection_name(text)?),
+                ("from", Value::Document(from)) => return Err(other_database("$lookup", from)),
                 ("from", other) => {
                     return Err(parse_error(format!(
                         "$lookup 'from' field must be a string, but found {}",

@@ -45,6 +45,8 @@ impl UnionWith {
         let (mut collection, mut pipeline, mut given) = (None, None, Vec::new());
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
+                // As if it were not there.
+                ("coll", Value::Null | Value::Undefined) => {}
                 ("coll", Value::String(name)) => collection = Some(collection_name(name)?),
                 ("coll", other) => {
                     return Err(Fault::new(

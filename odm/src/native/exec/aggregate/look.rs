@@ -71,16 +71,18 @@ impl Look<'_> {
         if facets.is_empty() {
             return wrong(40_169);
         }
+        let mut pipelines = Vec::new();
         for facet in facets.elements() {
-            if facet.name_str().starts_with('$') {
-                return wrong(16_410);
-            }
+            path::check_name(facet.name_str())?;
             let Value::Array(items) = facet.value() else {
                 return wrong(40_170);
             };
             let Some(stages) = documents(items) else {
                 return wrong(40_171);
             };
+            pipelines.push(stages);
+        }
+        for stages in pipelines {
             if !self.through(&stages)? {
                 return Ok(false);
             }
@@ -97,7 +99,19 @@ impl Look<'_> {
         match spec.get("from") {
             Some(Value::String("")) => return wrong(code::INVALID_NAMESPACE),
             Some(Value::String(_)) => {}
+            Some(Value::Document(from)) => return Err(stage::other_database(name, from)),
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
+            None if name == "$lookup" => {
+                return Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    match pipeline {
+                        None => "must specify 'pipeline' when 'from' is empty",
+                        Some(_) => {
+                            "$lookup stage without explicit collection must have a pipeline with $documents as first stage"
+                        }
+                    },
+                ));
+            }
             _ => return wrong(code::FAILED_TO_PARSE),
         }
         self.look_at_pipeline(name, value, pipeline)
@@ -112,7 +126,8 @@ impl Look<'_> {
         };
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
-                ("coll", Value::String(_)) | ("pipeline", Value::Array(_)) => {}
+                ("coll", Value::String(_) | Value::Null | Value::Undefined)
+                | ("pipeline", Value::Array(_)) => {}
                 ("pipeline", Value::Null | Value::Undefined) => return wrong(10_065),
                 ("coll" | "pipeline", _) => return wrong(code::TYPE_MISMATCH),
                 _ => return wrong(40_415),
@@ -120,9 +135,9 @@ impl Look<'_> {
         }
         let pipeline = spec.get("pipeline");
         match spec.get("coll") {
-            Some(_) => {}
-            None if pipeline.as_ref().is_some_and(makes_documents) => {}
-            None => return wrong(code::FAILED_TO_PARSE),
+            Some(Value::String(_)) => {}
+            _ if pipeline.as_ref().is_some_and(makes_documents) => {}
+            _ => return wrong(code::FAILED_TO_PARSE),
         }
         self.look_at_pipeline("$unionWith", value, pipeline)
     }

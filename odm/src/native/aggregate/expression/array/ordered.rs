@@ -55,12 +55,17 @@ pub(super) fn parse_sort(
                 ));
             }
             for element in fields.elements() {
+                let dotted;
                 let problem = if !is_sign(&element.value()) {
                     "The sort element value must be either 1 or -1"
                 } else if element.name().is_empty() {
                     "The sort field cannot be empty"
                 } else if element.name().split(|byte| *byte == b'.').any(<[u8]>::is_empty) {
-                    "The sort field is a dotted field but has an empty part"
+                    dotted = format!(
+                        "The sort field is a dotted field but has an empty part: {}",
+                        element.name_str()
+                    );
+                    &dotted
                 } else {
                     continue;
                 };
