@@ -12,6 +12,7 @@ crate::on_every_backend! {
     stages_without_a_collection_are_refused_before_where_they_stand,
     values_to_fill_are_read_before_partitions,
     what_is_no_argument_is_told_in_the_servers_words,
+    figures_of_a_search_are_there_behind_one_alone,
 }
 
 /// The code and the message of a pipeline that fails.
@@ -213,6 +214,11 @@ async fn what_is_no_argument_is_told_in_the_servers_words(db: &Db) {
             "wrong type for field (as) object != string",
         ),
         (
+            doc! { "$geoNear": [{ "near": [1, 1] }] },
+            5860400,
+            "$geoNear requires a 'near' argument",
+        ),
+        (
             doc! { "$lookup": { "a": 1 } },
             9,
             "must specify 'pipeline' when 'from' is empty",
@@ -230,5 +236,20 @@ async fn what_is_no_argument_is_told_in_the_servers_words(db: &Db) {
     ] {
         let told = refused(db, "c", vec![stage.clone()]).await;
         assert_eq!(told, (code, message.to_owned()), "{stage}");
+    }
+}
+
+async fn figures_of_a_search_are_there_behind_one_alone(db: &Db) {
+    let figures = "$$SEARCH_META.count";
+    let message = "Can't access $$SEARCH_META without a $search stage earlier in the pipeline";
+    for stage in [
+        doc! { "$project": { "x": figures } },
+        doc! { "$match": { "$expr": figures } },
+        doc! { "$group": { "_id": figures } },
+        doc! { "$facet": { "a": [{ "$project": { "x": figures } }] } },
+        doc! { "$lookup": { "from": "d", "as": "j", "let": { "v": figures }, "pipeline": [] } },
+    ] {
+        let told = refused(db, "c", vec![stage.clone()]).await;
+        assert_eq!(told, (6347903, message.to_owned()), "{stage}");
     }
 }

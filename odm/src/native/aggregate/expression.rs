@@ -44,7 +44,7 @@ pub(crate) use self::object::merge_into;
 #[cfg(test)]
 pub(crate) use self::operator::names;
 use self::operator::{Body, Operator};
-pub(crate) use self::parse::check_variable_name;
+pub(crate) use self::parse::{NO_SEARCH, check_variable_name};
 pub(crate) use self::variable::random;
 
 /// A parsed expression.

@@ -7,7 +7,7 @@ use super::super::document::{Doc, MAX_DEPTH, Owned, Value, raw};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Changes;
 use super::super::needs::Needs;
-use super::expression::{Expression, Scope};
+use super::expression::{Expression, NO_SEARCH, Scope};
 use super::{path, print};
 
 pub(crate) use self::projection::Projection;
@@ -181,8 +181,11 @@ impl TransformStage {
     }
 
     fn project(projection: Result<Projection>, name: &str) -> Result<TransformStage> {
-        let projection =
-            projection.map_err(|fault| fault.prefixed(&format!("Invalid {name} :: caused by :: ")))?;
+        let projection = projection.map_err(|fault| match fault.code() {
+            // A server finds it behind the projection, among the stages.
+            NO_SEARCH => fault,
+            _ => fault.prefixed(&format!("Invalid {name} :: caused by :: ")),
+        })?;
         Ok(TransformStage::Project(Box::new(projection.written_as(name))))
     }
 

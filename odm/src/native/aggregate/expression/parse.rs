@@ -9,6 +9,9 @@ use super::{Base, Node};
 /// How deep expressions may nest: beyond what the depth of documents lets through anyway.
 const MAX_NESTING: usize = 200;
 
+/// The code of what asks for a search's figures, where there is none.
+pub(crate) const NO_SEARCH: i32 = 6_347_903;
+
 /// Reads expressions, knowing the variables in sight.
 pub(super) struct Parser<'v> {
     outer: &'v [String],
@@ -217,6 +220,12 @@ impl<'v> Parser<'v> {
                 "CLUSTER_TIME" => Base::ClusterTime,
                 "JS_SCOPE" => Base::Unavailable("JS_SCOPE"),
                 "IS_MR" => Base::Unavailable("IS_MR"),
+                "SEARCH_META" => {
+                    return Err(Fault::new(
+                        NO_SEARCH,
+                        "Can't access $$SEARCH_META without a $search stage earlier in the pipeline",
+                    ));
+                }
                 _ => {
                     return Err(Fault::new(
                         17276,

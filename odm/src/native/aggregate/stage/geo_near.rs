@@ -58,7 +58,8 @@ const GONE: [(&str, i32, &str); 4] = [
 
 impl GeoNear {
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<GeoNear> {
-        let Value::Document(options) = *value else {
+        // An array is a document without these fields.
+        let (Value::Document(options) | Value::Array(options)) = *value else {
             return Err(Fault::new(
                 10065,
                 "invalid parameter: expected an object ($geoNear)",
