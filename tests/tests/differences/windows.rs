@@ -383,8 +383,19 @@ async fn nothing_is_looked_at_behind_bounds_of_all_documents(db: &Db) {
         let found: Vec<Bson> = found.iter().map(|row| row.get("k").cloned().unwrap()).collect();
         assert_eq!(found, expected, "{bounds:?}");
     }
-    for (bounds, fields) in [([0, 12], vec![]), ([11, 11], vec![]), ([0, 10], vec!["p"])] {
-        let stage = dense(bounds, fields);
+    let pairs = |bounds: [i32; 2]| {
+        let range = doc! { "step": 2, "bounds": bounds.to_vec() };
+        doc! { "$densify": { "field": "k", "range": range } }
+    };
+    // Steps that have ended before pass any value; others those that they would come to.
+    assert_eq!(refused(db, vec![pairs([1, 5])]).await, 0);
+    assert_eq!(refused(db, vec![pairs([2, 4])]).await, 0);
+    for stage in [
+        dense([0, 12], vec![]),
+        dense([11, 11], vec![]),
+        dense([0, 10], vec!["p"]),
+        pairs([0, 6]),
+    ] {
         assert_eq!(refused(db, vec![stage.clone()]).await, 5733201, "{stage}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::number::as_i64_exact;
+use super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
@@ -229,9 +229,6 @@ impl Densify {
                 continue;
             };
             let order = self.order_to_bounds(&value);
-            if let (Bounds::Between(_, high), true) = (&self.bounds, self.partition.is_empty()) {
-                is_behind = order.is_gt() && compare(&value.as_value(), &high.as_value()).is_ge();
-            }
             let place = if order.is_lt() {
                 Place::Below
             } else {
@@ -289,6 +286,13 @@ impl Densify {
                     && compare(&next.as_value(), &value.as_value()).is_eq())
             {
                 *next = value.clone();
+            }
+            // Steps that have come to their end, or that would come to a value behind it, end the look at documents.
+            if let (Bounds::Between(low, high), true) = (&self.bounds, self.partition.is_empty())
+                && order.is_gt()
+                && compare(&value.as_value(), &high.as_value()).is_ge()
+            {
+                is_behind = compare(&next.as_value(), &high.as_value()).is_ge() || self.comes_to(low, &value);
             }
             let end = match &self.bounds {
                 Bounds::Between(_, high) if compare(&high.as_value(), &value.as_value()).is_lt() => {
@@ -416,6 +420,29 @@ impl Densify {
             }
             _ => self.stepped(&difference(&low.as_value(), &self.step.as_value())?),
         }
+    }
+
+    /// Whether steps from a value come to one behind it.
+    fn comes_to(&self, from: &Owned, value: &Owned) -> bool {
+        let (Owned::DateTime(from), Owned::DateTime(value), Some(unit)) = (from, value, self.unit) else {
+            let [from, value, step] = [from, value, &self.step].map(|number| as_f64(&number.as_value()));
+            return match (from, value, step) {
+                (Some(from), Some(value), Some(step)) => (value - from) % step == 0.0,
+                _ => false,
+            };
+        };
+        // What is beyond dates is behind all.
+        let step = as_i64_exact(&self.step.as_value()).unwrap_or(1);
+        let at = |count: i64| unit.later(*from, step.saturating_mul(count)).unwrap_or(i64::MAX);
+        let (mut least, mut most) = (0, value.saturating_sub(*from).max(0));
+        while least < most {
+            let middle = least + (most - least) / 2;
+            match at(middle) < *value {
+                true => least = middle + 1,
+                false => most = middle,
+            }
+        }
+        at(least) == *value
     }
 
     fn stepped(&self, value: &Owned) -> Result<Owned> {
