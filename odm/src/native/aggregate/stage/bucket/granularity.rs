@@ -1,7 +1,5 @@
 //! Series of preferred numbers, to which the boundaries of `$bucketAuto` are rounded.
 
-use std::cmp::Ordering;
-
 use super::super::super::super::document::decimal::Decimal;
 use super::super::super::super::document::number::{as_decimal, as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value, compare};
@@ -246,7 +244,8 @@ const TWO: Decimal = Decimal::Finite {
     exponent: 0,
 };
 
-/// The power of two that the number is, or one between those that it lies between; `None` for what has none.
+/// The power of two that the number is, as a server has it: by a double, where that holds the number; `None` for what has
+/// none.
 fn logarithm(x: Decimal) -> Option<f64> {
     let Decimal::Finite {
         coefficient: coefficient @ 1..,
@@ -256,14 +255,10 @@ fn logarithm(x: Decimal) -> Option<f64> {
     else {
         return None;
     };
-    let near = (coefficient as f64).log2() + f64::from(exponent) * std::f64::consts::LOG2_10;
-    // A double may be on the wrong side of a power.
-    let whole = near.round();
-    let power = decimals::pow(TWO, Decimal::from_i64(whole as i64));
-    Some(match x.compare(&power) {
-        Ordering::Less => near.min(whole - f64::EPSILON * whole.abs().max(1.0)),
-        Ordering::Equal => whole,
-        Ordering::Greater => near.max(whole + f64::EPSILON * whole.abs().max(1.0)),
+    let number = x.to_f64();
+    Some(match number.is_normal() {
+        true => number.log2(),
+        false => (coefficient as f64).log2() + f64::from(exponent) * std::f64::consts::LOG2_10,
     })
 }
 
