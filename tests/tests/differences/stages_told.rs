@@ -61,7 +61,7 @@ async fn joins_with_other_databases_are_refused_by_their_names(db: &Db) {
             ),
         ] {
             let stage = doc! { name: { "nothing": 1, "from": from, "as": "j" } };
-            told_early(db, [(stage, code, &message)]).await;
+            told_early(db, [(stage, code, message.as_str())]).await;
         }
     }
 }
