@@ -164,8 +164,8 @@ async fn joins_tell_what_they_read(db: &Db) {
         { "$lookup": { "from": "o", "as": "x", "localField": "a", "foreignField": "k" } }, { "$unwind": "$x" }, { "$limit": 5 }]"#;
     let stages = stages(db, pipeline, "executionStats").await;
     let own = stages[1].as_document().unwrap();
-    assert_eq!(own.get_i64("totalDocsExamined"), Ok(6));
-    assert_eq!(own.get_i64("nReturned"), Ok(5));
+    assert_eq!(own.get_i64("totalDocsExamined").unwrap(), 6);
+    assert_eq!(own.get_i64("nReturned").unwrap(), 5);
 }
 
 /// Pipelines, and what is told of them.

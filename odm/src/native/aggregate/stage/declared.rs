@@ -20,6 +20,8 @@ pub(super) struct Part {
     pub(super) path: &'static str,
     pub(super) fields: &'static [(&'static str, Type)],
     pub(super) required: &'static [&'static str],
+    /// Those that it must have too, be they null.
+    pub(super) given: &'static [&'static str],
 }
 
 /// The fields of a specification, by the name that leads to it (`$densify.range`).
@@ -68,6 +70,8 @@ impl<'a> Declared<'a> {
                         part.required
                             .iter()
                             .try_for_each(|name| inner.required(name).map(|_| ()))?;
+                        let missing = part.given.iter().find(|name| inner.spec.get(name).is_none());
+                        missing.map_or(Ok(()), |name| inner.required(name).map(|_| ()))?;
                     }
                 }
             }

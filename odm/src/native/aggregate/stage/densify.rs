@@ -27,6 +27,7 @@ static RANGE: Part = Part {
         ("unit", Type::Text),
     ],
     required: &["step"],
+    given: &["bounds"],
 };
 
 /// Adds the documents that are missing between others at regular steps of a field.
@@ -108,11 +109,7 @@ impl Densify {
         };
         let step = range.required("step")?;
         let unit = range.text("unit")?;
-        // Here a null is there.
-        let bounds = match range.spec.get("bounds") {
-            Some(bounds) => bounds,
-            None => range.required("bounds")?,
-        };
+        let bounds = range.spec.get("bounds").unwrap_or(Value::Null);
         if !compare(&step, &Value::Int32(0)).is_gt() {
             return Err(Fault::new(
                 5733401,
