@@ -3,6 +3,7 @@
 
 pub(crate) use odm_tests::{on_backend, on_every_backend};
 
+mod administration;
 mod arguments;
 mod arranged;
 mod branches;
@@ -11,6 +12,7 @@ mod cases;
 mod catalog;
 mod chance;
 mod changes;
+mod collection_options;
 mod collections;
 mod commands;
 mod conditions;
@@ -37,6 +39,7 @@ mod patterns;
 mod pipelines;
 mod planned;
 mod queries;
+mod refusals;
 mod results;
 mod schema_filters;
 mod schemas;
