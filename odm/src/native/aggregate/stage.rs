@@ -210,12 +210,13 @@ impl Stage {
                 let size = ("size".to_owned(), number(*size));
                 ("$sample", Owned::Document(vec![size]))
             }
-            Stage::Facet(stage) => ("$facet", stage.shown()),
+            // What is inside of these is explained by itself.
+            Stage::Facet(_) => ("$facet", Owned::Document(Vec::new())),
+            Stage::UnionWith(_) => ("$unionWith", Owned::Document(Vec::new())),
             Stage::Redact(stage) => ("$redact", stage.shown()),
             Stage::Lookup(stage) => ("$lookup", stage.shown(unwind)),
             Stage::GraphLookup(stage) => ("$graphLookup", stage.shown(unwind)),
             Stage::GeoNear(stage) => ("$geoNear", stage.shown()),
-            Stage::UnionWith(stage) => ("$unionWith", stage.shown()),
             Stage::Densify(stage) => return stage.shown(),
             Stage::Windows(stage) => return stage.shown(),
             Stage::Fill(stage) => return stage.shown(),

@@ -62,12 +62,6 @@ impl Pipeline {
         behind.position(is_limit).map(|at| position + 1 + at)
     }
 
-    /// All stages, as they stand in another one.
-    pub(in super::super) fn shown(&self) -> Owned {
-        let stages = self.shown_from(0).into_iter();
-        Owned::Array(stages.map(|(_, stage)| stage.document()).collect())
-    }
-
     /// The stage that writes, with what it has of itself where it is not said.
     pub(crate) fn shown_output(&self, database: &str) -> Option<Owned> {
         let text = |text: &str| Owned::String(text.to_owned());

@@ -70,12 +70,6 @@ impl Facet {
         Ok(Facet { facets })
     }
 
-    /// As `explain` shows it.
-    pub(super) fn shown(&self) -> Owned {
-        let facets = self.facets.iter();
-        Owned::Document(facets.map(|(name, own)| (name.clone(), own.shown())).collect())
-    }
-
     /// The pipelines by their names.
     pub(crate) fn each(&self) -> impl Iterator<Item = (&str, &Pipeline)> {
         self.facets

@@ -1,7 +1,9 @@
 //! `$unionWith`.
 
+use std::sync::Arc;
+
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
@@ -14,7 +16,7 @@ pub(crate) struct UnionWith {
     collection: Option<String>,
     pipeline: Pipeline,
     /// The pipeline's stages as given.
-    given: Vec<Vec<u8>>,
+    given: Arc<[Vec<u8>]>,
     /// What is asked of all that the pipeline gives.
     asked: Option<Match>,
 }
@@ -27,7 +29,7 @@ impl UnionWith {
                 return Ok(UnionWith {
                     collection: Some(collection_name(collection)?),
                     pipeline: empty()?,
-                    given: Vec::new(),
+                    given: Arc::default(),
                     asked: None,
                 });
             }
@@ -42,7 +44,7 @@ impl UnionWith {
                 ));
             }
         };
-        let (mut collection, mut pipeline, mut given) = (None, None, Vec::new());
+        let (mut collection, mut pipeline, mut given) = (None, None, Arc::default());
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
                 // As if it were not there.
@@ -114,16 +116,6 @@ impl UnionWith {
         if let Some(collection) = &self.collection {
             self.pipeline.mark_early(collection, read);
         }
-    }
-
-    /// As `explain` shows it.
-    pub(super) fn shown(&self) -> Owned {
-        let collection = self.collection.iter();
-        let mut spec: Fields = collection
-            .map(|name| ("coll".to_owned(), Owned::String(name.clone())))
-            .collect();
-        spec.push(("pipeline".to_owned(), self.pipeline.shown()));
-        Owned::Document(spec)
     }
 
     /// The collection that the pipeline reads, if it reads one.
