@@ -192,6 +192,14 @@ fn command(name: &str) -> Option<Parse> {
     found.map(|(_, parse)| *parse)
 }
 
+/// The name of a command that may have been called by another of its names.
+fn own_name(called: &str) -> &str {
+    let found = COMMANDS.iter().find(|(names, _)| names.contains(&called));
+    found
+        .and_then(|(names, _)| names.first())
+        .map_or(called, |name| name)
+}
+
 /// The commands, each with its names; those that are sent often come first.
 const COMMANDS: &[(&[&str], Parse)] = &[
     (&["insert"], write::insert),
@@ -233,7 +241,8 @@ const COMMANDS: &[(&[&str], Parse)] = &[
     (&["validateDBMetadata"], api::validate),
     (&["serverStatus"], server::status),
     (&["ping"], server::ping),
-    (&["hello", "isMaster", "ismaster"], server::hello),
+    (&["hello"], server::hello),
+    (&["isMaster", "ismaster"], server::hello),
     (&["buildInfo", "buildinfo"], server::build_info),
 ];
 

@@ -304,6 +304,7 @@ async fn commands_are_told_by_their_own_names(db: &Db) {
         ("dbstats", "dbStats"),
         ("buildinfo", "buildInfo"),
         ("ismaster", "isMaster"),
+        ("datasize", "dataSize"),
     ] {
         let words = format!(
             "Command {own} does not support {{ readConcern: {{ level: \"majority\", provenance: \"clientSupplied\" }} \
@@ -311,6 +312,7 @@ async fn commands_are_told_by_their_own_names(db: &Db) {
         );
         let target = match called {
             "collstats" => Bson::from("c"),
+            "datasize" => Bson::from(format!("{}.c", db.name())),
             _ => Bson::Int32(1),
         };
         let mut command = doc! { called: target };

@@ -2,7 +2,7 @@
 //! matches, and the branches in the order of their indexes.
 
 use odm::Db;
-use odm::bson::{Document, doc};
+use odm::bson::{Bson, Document, doc};
 use odm_tests::command::{batch, ids, insert, run};
 
 crate::on_every_backend! {
@@ -11,6 +11,7 @@ crate::on_every_backend! {
     merged_branches_give_only_what_they_ask_for,
     branches_come_in_the_order_of_their_indexes,
     covered_branches_give_only_what_they_ask_for,
+    a_document_of_many_keys_is_read_once_for_a_branch,
 }
 
 async fn indexes(db: &Db, keys: &[Document]) {
@@ -109,4 +110,18 @@ async fn covered_branches_give_only_what_they_ask_for(db: &Db) {
     let found = batch(&run(db, find).await);
     let values: Vec<i32> = found.iter().map(|own| own.get_i32("b").unwrap()).collect();
     assert_eq!(values, [0, 1, 3]);
+}
+
+async fn a_document_of_many_keys_is_read_once_for_a_branch(db: &Db) {
+    let tags: Vec<i32> = (0..50).collect();
+    insert(db, "c", vec![doc! { "_id": 1, "tags": tags, "b": 1, "z": 1 }]).await;
+    indexes(db, &[doc! { "tags": 1 }, doc! { "b": 1 }]).await;
+    let filter = doc! { "$or": [{ "tags": { "$gte": 0 }, "z": 0 }, { "b": 1 }] };
+    assert_eq!(found(db, filter.clone(), doc! {}, 0).await, [1]);
+    let explain = doc! { "explain": { "find": "c", "filter": filter }, "verbosity": "executionStats" };
+    let explained = run(db, explain).await;
+    let figures = explained.get_document("executionStats").unwrap();
+    // Once for each branch.
+    assert_eq!(figures.get("totalDocsExamined"), Some(&Bson::Int32(2)));
+    assert_eq!(figures.get("nReturned"), Some(&Bson::Int32(1)));
 }

@@ -196,6 +196,18 @@ async fn refused_conditions_are_shown_as_written(db: &Db) {
             "$nor\n    a $gt 1\n",
         ),
         (doc! { "a": { "$nin": [1] } }, "$not\n    a $in [ 1 ]\n"),
+        (
+            doc! { "b": { "$exists": true }, "a": { "$nin": [1] } },
+            "$not\n    a $in [ 1 ]\n",
+        ),
+        (
+            doc! { "$comment": "x", "a": { "$not": { "$in": [1] } } },
+            "$not\n    $and\n        a $in [ 1 ]\n",
+        ),
+        (
+            doc! { "g": { "$geoWithin": { "$center": [[0, 0], 1] } }, "a": { "$nin": [1] } },
+            "$not\n    a $in [ 1 ]\n",
+        ),
         (doc! { "a": { "$nin": [] } }, "$not\n    a $in [ ]\n"),
         (doc! { "a": { "$ne": 1 } }, "$not\n    a $eq 1\n"),
         (

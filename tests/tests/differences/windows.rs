@@ -3,7 +3,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm_tests::command::{aggregate, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     ends_of_ranges_are_added_as_decimals,
@@ -20,6 +20,7 @@ crate::on_every_backend! {
     windows_are_read_before_units,
     windows_of_no_values_are_refused_before_documents_are_read,
     nothing_is_looked_at_behind_bounds_of_all_documents,
+    steps_of_decimals_come_to_decimals,
     covariances_of_decimals_shed_digits,
     averages_stay_decimals_in_later_partitions,
     powers_of_two_have_the_digits_of_decimals,
@@ -184,7 +185,7 @@ async fn a_sort_before_a_stage_that_sorts_is_left_out(db: &Db) {
 
 /// The partition and the value of each document that a `$densify` between the ends of all gives.
 async fn densified(db: &Db, rows: &[(i32, Bson)], range: Document) -> Vec<(i32, Bson)> {
-    odm_tests::command::run(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+    run(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
     let rows = (1..).zip(rows);
     let rows = rows.map(|(id, (p, n))| doc! { "_id": id, "p": p, "n": n });
     insert(db, "c", rows.collect()).await;
@@ -512,5 +513,26 @@ async fn powers_of_two_have_the_digits_of_decimals(db: &Db) {
         let [least, greatest] = ends.map(decimal);
         let expected = doc! { "_id": { "min": least, "max": greatest }, "count": 2 };
         assert_eq!(found, [expected]);
+    }
+}
+
+async fn steps_of_decimals_come_to_decimals(db: &Db) {
+    let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+    let dense = doc! { "$densify": {
+        "field": "k",
+        "range": { "step": decimal("0.1"), "bounds": [decimal("0.1"), decimal("1")] },
+    } };
+    // Steps of a tenth come to 1.1, so that what is behind it is not looked at; they do not come to 1.15.
+    for (last, expected) in [("1.1", Some(11)), ("1.15", None)] {
+        run(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+        let values = [decimal("0.1"), decimal(last), "s".into()];
+        let documents = (0..).zip(values).map(|(id, k)| doc! { "_id": id, "k": k });
+        insert(db, "c", documents.collect()).await;
+        let command = doc! { "aggregate": "c", "pipeline": [dense.clone()], "cursor": {} };
+        match (db.run_command(command).await, expected) {
+            (Ok(reply), Some(expected)) => assert_eq!(batch(&reply).len(), expected),
+            (Err(error), None) => assert_eq!(error.code(), Some(5_733_201)),
+            (other, _) => panic!("{last}: {other:?}"),
+        }
     }
 }

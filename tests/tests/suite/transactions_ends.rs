@@ -184,12 +184,14 @@ async fn a_commit_that_took_effect_is_not_said_to_be_rolled_back(db: &Db) {
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 
     // What it reads may be older than the collection, as long as no majority has that.
+    let mut tries = 0;
     let (tx, ends) = loop {
+        tries += 1;
         let tx = db.begin_with(options.clone()).await.unwrap();
         let ends = Ends::of(&tx).await;
         match insert(&tx, 2).await {
             Ok(()) => break (tx, ends),
-            Err(error) if error.has_label("TransientTransactionError") => tx.abort().await,
+            Err(error) if tries < 50 && error.has_label("TransientTransactionError") => tx.abort().await,
             Err(error) => panic!("{error}"),
         }
     };

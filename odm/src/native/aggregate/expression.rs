@@ -35,7 +35,9 @@ use super::super::needs::Needs;
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
-pub(crate) use self::arithmetic::{decimals, difference, product, quotient, sum, to_long};
+pub(crate) use self::arithmetic::{
+    decimals, difference, is_zero, product, quotient, remainder, sum, to_long,
+};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::boolean::AS_BOOL;
 pub(crate) use self::compared::{Compared, Test};

@@ -253,7 +253,7 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
                 code::INVALID_OPTIONS,
                 format!(
                     "Command {} does not support {{ readConcern: {{ level: \"{level}\",{after} provenance: \"clientSupplied\" }} }} :: caused by :: read concern not supported",
-                    own_name(command)
+                    super::own_name(command)
                 ),
             ))
         }
@@ -262,19 +262,6 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
             "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
         )),
         Some(other) => Err(mistyped("level", "string", &other)),
-    }
-}
-
-/// The name of a command that has others too.
-fn own_name(called: &str) -> &str {
-    match called {
-        "collstats" => "collStats",
-        "dbstats" => "dbStats",
-        "buildinfo" => "buildInfo",
-        "ismaster" => "isMaster",
-        "findandmodify" => "findAndModify",
-        "deleteIndexes" => "dropIndexes",
-        _ => called,
     }
 }
 

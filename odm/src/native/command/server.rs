@@ -114,13 +114,7 @@ fn check_greeting(fields: &Fields<'_>) -> Result<()> {
             return Err(wrong_type(&name, value, expected));
         }
     }
-    let wait = fields.number("maxAwaitTimeMS");
-    if let Some(wait) = wait.filter(|wait| *wait < 0) {
-        return Err(Fault::new(
-            51024,
-            format!("BSON field 'maxAwaitTimeMS' value must be >= 0, actual value '{wait}'"),
-        ));
-    }
+    let wait = fields.count("maxAwaitTimeMS")?;
     if fields
         .object("speculativeAuthenticate")
         .is_some_and(|doc| doc.is_empty())

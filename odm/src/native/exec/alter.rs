@@ -439,10 +439,6 @@ pub(super) fn modify_index(
                     "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.",
                 ));
             }
-            if run != Run::Real {
-                reply.clear();
-                return Ok(());
-            }
             reply.push(("unique_new".to_owned(), Owned::Bool(true)));
             fields.retain(|(name, _)| name != "prepareUnique");
             set(&mut fields, "unique", Owned::Bool(true));

@@ -298,18 +298,24 @@ impl Merge {
             let scope = Scope {
                 metadata: None,
                 collation: way.collation.clone(),
-                variables: way.variables.to_vec(),
+                // One without a value is no variable.
+                variables: way
+                    .variables
+                    .iter()
+                    .filter(|(_, value)| value.is_some())
+                    .cloned()
+                    .collect(),
                 ..Scope::new(Doc::Raw(&new), way.now.millis)
             };
-            let given = way.variables.iter().filter(|(_, value)| value.is_some());
-            variables.extend(given.cloned());
+            let mut own = Vec::with_capacity(self.variables.len());
             for (name, value) in &self.variables {
-                // One without a value is no variable.
                 if let Some(value) = value.evaluate(&scope)? {
-                    variables.retain(|(given, _)| given != name);
-                    variables.push((name.clone(), Some(value)));
+                    own.push((name.clone(), Some(value)));
                 }
             }
+            variables = scope.variables;
+            variables.retain(|(name, _)| own.iter().all(|(hiding, _)| hiding != name));
+            variables.extend(own);
         }
         Ok(Merged {
             row,

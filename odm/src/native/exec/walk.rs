@@ -23,6 +23,8 @@ pub(crate) struct Walk {
     parts: Vec<Part>,
     current: usize,
     seen: Option<HashSet<u64>>,
+    /// The records that a scan has left to others, by part and position: an index may lead to one by many keys.
+    left: HashSet<(usize, usize, u64)>,
     pub(crate) deadline: Deadline,
     pub(crate) examined: Examined,
     /// After so many keys it stops where it passes one over.
@@ -109,6 +111,7 @@ impl Walk {
             parts,
             current: 0,
             seen,
+            left: HashSet::new(),
             deadline,
             examined: Examined::default(),
             most_keys: u64::MAX,
@@ -168,6 +171,8 @@ impl Walk {
             deadline: &mut self.deadline,
             examined: &mut self.examined,
             seen: &mut self.seen,
+            left: &mut self.left,
+            part: self.current,
             most_keys: self.most_keys,
             cover: self.cover.as_deref(),
             sieve: self.sieve.as_deref(),
@@ -177,6 +182,7 @@ impl Walk {
             visit,
         };
         while let Some(part) = self.parts.get_mut(self.current) {
+            found.part = self.current;
             let stopped = match part {
                 Part::Records { reverse, after } => {
                     let mut last = None;
@@ -308,6 +314,9 @@ struct Finding<'a> {
     deadline: &'a mut Deadline,
     examined: &'a mut Examined,
     seen: &'a mut Option<HashSet<u64>>,
+    left: &'a mut HashSet<(usize, usize, u64)>,
+    /// The part that is walked.
+    part: usize,
     most_keys: u64,
     cover: Option<&'a Cover>,
     sieve: Option<&'a Sieve>,
@@ -363,7 +372,8 @@ impl Finding<'_> {
         record: u64,
         asked: Option<&Matcher>,
     ) -> Result<Flow> {
-        let is_new = self.is_new(record);
+        let is_left = asked.is_some() && self.left.contains(&(self.part, position, record));
+        let is_new = !is_left && self.is_new(record);
         if let Some(told) = &mut self.told {
             let scan = told.scan(position);
             scan.entries += 1;
@@ -385,21 +395,24 @@ impl Finding<'_> {
                 }
             }
             self.tell_given(position);
-            return self.record(record, asked);
+            return self.record(position, record, asked);
         };
         self.tell_given(position);
         let types = format::unseal_entry(entry.tree, entry.key, entry.value)?;
         match cover.make(entry.key, types, self.made) {
             true => match asked {
-                Some(asked) if !search::matches(asked, self.made.document())? => Ok(self.leave(record)),
+                Some(asked) if !search::matches(asked, self.made.document())? => {
+                    Ok(self.leave(position, record))
+                }
                 _ => (self.visit)(record, self.made.document()),
             },
-            false => self.record(record, asked),
+            false => self.record(position, record, asked),
         }
     }
 
     /// The record is left to another part, which may lead to it too.
-    fn leave(&mut self, record: u64) -> Flow {
+    fn leave(&mut self, position: usize, record: u64) -> Flow {
+        self.left.insert((self.part, position, record));
         if let Some(seen) = self.seen {
             seen.remove(&record);
         }
@@ -447,7 +460,7 @@ impl Finding<'_> {
     }
 
     /// A record is read.
-    fn record(&mut self, record: u64, asked: Option<&Matcher>) -> Result<Flow> {
+    fn record(&mut self, position: usize, record: u64, asked: Option<&Matcher>) -> Result<Flow> {
         let (records, key) = (self.collection.records, record.to_be_bytes());
         let stored = self.read.get(records, &key)?;
         let stored = stored.ok_or_else(|| dangling(self.collection, record))?;
@@ -456,7 +469,7 @@ impl Finding<'_> {
         if let Some(asked) = asked
             && !search::matches(asked, document)?
         {
-            return Ok(self.leave(record));
+            return Ok(self.leave(position, record));
         }
         match self.cover {
             None => (self.visit)(record, document),

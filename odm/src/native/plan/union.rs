@@ -196,9 +196,11 @@ fn united(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
                 parts.extend(before.map(|leaf| leaf.part(request, &branches)));
             }
             (Err(access), _) => parts.push(UnionPart {
+                // What answers a nested choice asks for all of it.
+                asked: (!exact && !matches!(access, Access::Union(_)))
+                    .then(|| asking(request, branches[branch].whole.clone())),
                 access,
                 answered: vec![branch],
-                asked: (!exact).then(|| asking(request, branches[branch].whole.clone())),
             }),
         }
     }

@@ -315,7 +315,7 @@ pub(crate) fn quotient(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
     of_two(divide, a, b)
 }
 
-fn is_zero(value: &Value<'_>) -> bool {
+pub(crate) fn is_zero(value: &Value<'_>) -> bool {
     match *value {
         Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_zero(),
         _ => as_f64(value) == Some(0.0),
@@ -340,23 +340,28 @@ fn modulo(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned
             ));
         }
     };
+    remainder(a, b).map(Some)
+}
+
+/// `$mod` of two numbers.
+pub(crate) fn remainder(a: Value<'_>, b: Value<'_>) -> Result<Owned> {
     let decimal = matches!(a, Value::Decimal128(_)) || matches!(b, Value::Decimal128(_));
     if is_zero(&b) {
         let code = if decimal { 5733415 } else { 16610 };
         return Err(Fault::new(code, "can't $mod by zero"));
     }
     if decimal {
-        return Ok(Some(decimal_of(&a, &b, Decimal::remainder)));
+        return Ok(decimal_of(&a, &b, Decimal::remainder));
     }
     // A double divisor that is an int32 in value counts as an int32.
     let b = match (a, b) {
         (Value::Int32(_) | Value::Int64(_), Value::Double(_)) => as_i32_exact(&b).map_or(b, Value::Int32),
         _ => b,
     };
-    Ok(Some(match (a, b) {
+    Ok(match (a, b) {
         (Value::Double(_), _) | (_, Value::Double(_)) => double_of(&a, &b, |a, b| a % b),
         _ => integer_of(&a, &b, |a, b| a % b).unwrap_or(Owned::Null),
-    }))
+    })
 }
 
 fn abs(value: Value<'_>) -> Result<Owned> {

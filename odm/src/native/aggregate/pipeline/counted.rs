@@ -79,6 +79,7 @@ impl Pipeline {
         context: &'a Context<'a>,
         ran: &'a [Ran],
     ) -> Result<Rows<'a>> {
+        self.check_counts(first, context).map_err(in_run)?;
         let rows = self.flow_counted(first, input, context, ran).map_err(in_run)?;
         Ok(Box::new(rows.map(|row| row.map_err(in_run))))
     }

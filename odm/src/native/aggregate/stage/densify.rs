@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::number::{as_f64, as_i64_exact};
+use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
 use super::super::super::needs::Needs;
 use super::super::super::sort::SortSpec;
-use super::super::expression::{Unit, difference, sum};
+use super::super::expression::{Unit, difference, is_zero, remainder, sum};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::declared::{Declared, Part, Type};
 use super::{Context, Row, Rows, Shown, path, write};
@@ -289,7 +289,8 @@ impl Densify {
                 && order.is_gt()
                 && compare(&value.as_value(), &high.as_value()).is_ge()
             {
-                is_behind = compare(&next.as_value(), &high.as_value()).is_ge() || self.comes_to(low, &value);
+                is_behind =
+                    compare(&next.as_value(), &high.as_value()).is_ge() || self.comes_to(low, &value)?;
             }
             let end = match &self.bounds {
                 Bounds::Between(_, high) if compare(&high.as_value(), &value.as_value()).is_lt() => {
@@ -420,13 +421,14 @@ impl Densify {
     }
 
     /// Whether steps from a value come to one behind it.
-    fn comes_to(&self, from: &Owned, value: &Owned) -> bool {
+    fn comes_to(&self, from: &Owned, value: &Owned) -> Result<bool> {
         let (Owned::DateTime(from), Owned::DateTime(value), Some(unit)) = (from, value, self.unit) else {
-            let [from, value, step] = [from, value, &self.step].map(|number| as_f64(&number.as_value()));
-            return match (from, value, step) {
-                (Some(from), Some(value), Some(step)) => (value - from) % step == 0.0,
-                _ => false,
-            };
+            let [from, value, step] = [from, value, &self.step].map(Owned::as_value);
+            if !value.is_number() {
+                return Ok(false);
+            }
+            let left = remainder(difference(&value, &from)?.as_value(), step)?;
+            return Ok(is_zero(&left.as_value()));
         };
         // What is beyond dates is behind all.
         let step = as_i64_exact(&self.step.as_value()).unwrap_or(1);
@@ -439,7 +441,7 @@ impl Densify {
                 false => most = middle,
             }
         }
-        at(least) == *value
+        Ok(at(least) == *value)
     }
 
     fn stepped(&self, value: &Owned) -> Result<Owned> {

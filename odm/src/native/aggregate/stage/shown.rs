@@ -64,9 +64,4 @@ impl Shown {
             Shown::new("$project", Owned::Document(fields)),
         ]
     }
-
-    /// The document of the stage.
-    pub(crate) fn document(self) -> Owned {
-        one(self.name, self.spec)
-    }
 }

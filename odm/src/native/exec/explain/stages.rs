@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::super::aggregate::pipeline::{Pipeline, Ran};
 use super::super::super::aggregate::stage::{Facet, UnionWith};
 use super::super::super::collation::Collation;
+use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::owned::{field, fields_of, items_of, one};
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
@@ -53,7 +54,7 @@ impl Telling<'_> {
                 true => before(last),
                 false => before(last + 1),
             };
-            let mut stage = fields_of(shown.document().as_value().as_document().unwrap_or(Doc::empty()));
+            let mut stage = vec![field(shown.name, shown.spec)];
             stage.extend(figures);
             stages.push(counted(Owned::Document(stage), given.map(Ran::given)));
         }
@@ -135,11 +136,7 @@ pub(super) fn read_of(name: &str, explained: Doc<'_>) -> Owned {
 /// How many documents a read gave, where it was done.
 fn given_by(explained: Doc<'_>) -> Option<u64> {
     let done = explained.get("executionStats")?.as_document()?;
-    match done.get("nReturned")? {
-        Value::Int32(given) => u64::try_from(given).ok(),
-        Value::Int64(given) => u64::try_from(given).ok(),
-        _ => None,
-    }
+    u64::try_from(as_i64_exact(&done.get("nReturned")?)?).ok()
 }
 
 /// The stage with how many documents it gave, where that is known.

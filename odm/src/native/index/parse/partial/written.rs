@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::is_operators;
 use crate::native::document::{Doc, Fields, Owned, Value};
-use crate::native::matcher::Matcher;
 use crate::native::matcher::ast::{Node, Predicate};
+use crate::native::matcher::{Matcher, truthy};
 
 /// The first condition that is refused, if it is a negation.
 pub(super) fn refused(filter: Doc<'_>) -> Option<String> {
@@ -32,7 +32,9 @@ fn first(filter: Doc<'_>) -> ControlFlow<Option<String>> {
             (name, Value::Document(operators)) if !name.starts_with('$') && is_operators(operators) => {
                 for operator in operators.elements() {
                     match operator.name_str() {
-                        "$eq" | "$gt" | "$gte" | "$in" | "$lt" | "$lte" | "$type" => {}
+                        "$eq" | "$gt" | "$gte" | "$in" | "$lt" | "$lte" | "$type" | "$geoWithin"
+                        | "$geoIntersects" => {}
+                        "$exists" if truthy(&operator.value()) => {}
                         operation @ ("$ne" | "$nin" | "$not") => {
                             let mut out = String::new();
                             condition(name, operators, (operation, operator.value()), 0, &mut out);
@@ -42,6 +44,7 @@ fn first(filter: Doc<'_>) -> ControlFlow<Option<String>> {
                     }
                 }
             }
+            ("$comment", _) => {}
             (name, value) if !name.starts_with('$') && !matches!(value, Value::Regex { .. }) => {}
             _ => return ControlFlow::Break(None),
         }
