@@ -17,7 +17,9 @@ use super::super::matcher::Matcher;
 use super::super::matcher::ast::Node;
 use super::super::matcher::shown::Arrangement;
 use super::super::needs::Needs;
-use super::super::plan::{self, Access, Choice, Finish, IndexView, Plan, PlanRequest, Shaping, Stage, Trial};
+use super::super::plan::{
+    self, Access, Choice, Finish, IndexView, Plan, PlanRequest, Shaping, Stage, Trial, figure,
+};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
@@ -206,14 +208,13 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             Explained::Update | Explained::Delete => 0,
             _ => executed.returned(),
         };
-        let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
-        let counted = |n: u64, is_counted: bool| count(if is_counted { n } else { 0 });
+        let counted = |n: u64, is_counted: bool| figure(if is_counted { n } else { 0 });
         answer.push(field(
             "executionStats",
             Owned::Document(vec![
                 field("executionSuccess", Owned::Bool(true)),
-                field("nReturned", count(returned)),
-                field("executionTimeMillis", count(start.elapsed().as_millis() as u64)),
+                field("nReturned", figure(returned)),
+                field("executionTimeMillis", figure(start.elapsed().as_millis() as u64)),
                 field("totalKeysExamined", counted(ran.examined.keys, reads_keys)),
                 field(
                     "totalDocsExamined",
