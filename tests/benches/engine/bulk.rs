@@ -10,7 +10,7 @@ use odm_tests::measure::{
     Bare, Server, Settings, Thing, compare, count_instructions, per_operation, verdict,
 };
 
-use crate::{RELAXED, child, cost, directory, faster, no_server, open, prepare, things};
+use crate::{RELAXED, child, cost, describe, directory, faster, no_server, open, prepare, things};
 
 const CLASS: &str = "durable within 100 ms, j: false";
 const READS: &str = "reads; 0 fsyncs an operation";
@@ -109,6 +109,21 @@ pub(crate) async fn find_all(settings: &Settings, server: Option<&Server>) {
     )
     .await;
     faster("P6 typed", "driver and mongod", READS, result, 5.0);
+    // What the target leaves to an engine whose reads cost nothing.
+    let own = tempfile::tempdir_in(directory.path()).expect("a directory");
+    let mut bare = Bare::create(own.path());
+    bare.insert(&things, false);
+    let result = compare(
+        rounds,
+        DOCUMENTS,
+        async |_| {
+            let found = collection.find_all().await.expect("a read");
+            assert_eq!(found.len(), DOCUMENTS);
+        },
+        async |_| assert_eq!(bare.all().len(), DOCUMENTS),
+    )
+    .await;
+    describe("P6 typed", "bare store scan and decode", READS, result);
 }
 
 /// Reads all things as raw batches, and counts them.

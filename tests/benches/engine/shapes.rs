@@ -5,9 +5,9 @@ use std::hint::black_box;
 use bson::{Document, doc};
 use futures_util::TryStreamExt as _;
 use odm::{Collection, Model as _};
-use odm_tests::measure::{Server, Settings, Thing, compare_uneven};
+use odm_tests::measure::{Bare, Server, Settings, Thing, compare, compare_uneven};
 
-use crate::{RELAXED, directory, faster, no_server, open, prepare};
+use crate::{RELAXED, describe, directory, faster, no_server, open, prepare};
 
 const CLASS: &str = "reads; 0 fsyncs an operation";
 const DOCUMENTS: usize = 100_000;
@@ -85,6 +85,26 @@ pub(crate) async fn group_sort_range(settings: &Settings, server: Option<&Server
     )
     .await;
     faster("P8 range", "driver and mongod", CLASS, result, 30.0);
+    // What the target leaves to an engine whose plans cost nothing.
+    let own = tempfile::tempdir_in(directory.path()).expect("a directory");
+    let mut bare = Bare::create(own.path());
+    bare.insert(&Thing::several(0, DOCUMENTS), false);
+    let result = compare(
+        rounds,
+        ours_each,
+        async |round| {
+            for from in starts(round, ours_each) {
+                black_box(ten_from(&collection, from).await);
+            }
+        },
+        async |round| {
+            for from in starts(round, ours_each) {
+                black_box(bare.ranked_from(from, 10));
+            }
+        },
+    )
+    .await;
+    describe("P8 range", "bare store range, gets and decode", CLASS, result);
 }
 
 /// Sums and counts in two groups.

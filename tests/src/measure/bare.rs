@@ -65,6 +65,35 @@ impl Bare {
             .expect("a look-up")?;
         let records = read.open_table(RECORDS).expect("a table");
         let bytes = records.get(record.value()).expect("a look-up")?;
-        Some(bson::deserialize_from_slice(bytes.value()).expect("a thing decodes"))
+        Some(decode(bytes.value()))
     }
+
+    /// All things, in the order of their insertion.
+    pub fn all(&self) -> Vec<Thing> {
+        let read = self.database.begin_read().expect("a transaction");
+        let records = read.open_table(RECORDS).expect("a table");
+        let records = records.range::<u64>(..).expect("a scan");
+        records
+            .map(|record| decode(record.expect("a record").1.value()))
+            .collect()
+    }
+
+    /// Things of a rank or more, in the order of their ranks.
+    pub fn ranked_from(&self, rank: i64, count: usize) -> Vec<Thing> {
+        let read = self.database.begin_read().expect("a transaction");
+        let records = read.open_table(RECORDS).expect("a table");
+        let ranks = read.open_table(RANKS).expect("a table");
+        let entries = ranks.range((rank, 0)..).expect("a scan").take(count);
+        entries
+            .map(|entry| {
+                let (_, number) = entry.expect("an entry").0.value();
+                let record = records.get(number).expect("a look-up").expect("a record");
+                decode(record.value())
+            })
+            .collect()
+    }
+}
+
+fn decode(bytes: &[u8]) -> Thing {
+    bson::deserialize_from_slice(bytes).expect("a thing decodes")
 }
