@@ -2,6 +2,8 @@
 
 mod area;
 mod bounds;
+mod covariance;
+mod deviation;
 mod function;
 mod moving;
 mod rate;

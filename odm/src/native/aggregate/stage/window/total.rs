@@ -8,7 +8,7 @@ use super::super::super::sum::Sum;
 use super::Partition;
 use super::bounds::Bounds;
 use super::function::Column;
-use super::moving::{Moving, slide};
+use super::moving::{Moving, Unbounded, slide};
 
 /// `$sum` and `$avg` of windows that documents leave.
 #[derive(Clone, Debug)]
@@ -36,9 +36,7 @@ pub(super) struct Running {
     count: i64,
     doubles: i64,
     decimals: i64,
-    not_numbers: i64,
-    above: i64,
-    below: i64,
+    unbounded: Unbounded,
     sum: Sum,
 }
 
@@ -66,14 +64,14 @@ impl Running {
                 if x.is_finite() {
                     self.sum.add(&Value::Double(x * sign));
                 } else {
-                    self.beyond(x.is_nan(), x < 0.0, by);
+                    self.unbounded.count(x.is_nan(), x < 0.0, by);
                 }
             }
             Value::Decimal128(bytes) => {
                 self.decimals += by;
                 match Decimal::from_bytes(bytes) {
-                    Decimal::Nan { .. } => self.beyond(true, false, by),
-                    Decimal::Infinity { negative } => self.beyond(false, negative, by),
+                    Decimal::Nan { .. } => self.unbounded.count(true, false, by),
+                    Decimal::Infinity { negative } => self.unbounded.count(false, negative, by),
                     x => {
                         let x = if by < 0 { x.negate() } else { x };
                         self.sum.add(&Value::Decimal128(x.to_bytes()));
@@ -85,28 +83,9 @@ impl Running {
         self.count += by;
     }
 
-    /// Counts a number that is not finite.
-    fn beyond(&mut self, is_nan: bool, is_negative: bool, by: i64) {
-        *match (is_nan, is_negative) {
-            (true, _) => &mut self.not_numbers,
-            (_, true) => &mut self.below,
-            (_, false) => &mut self.above,
-        } += by;
-    }
-
-    /// What the numbers that are not finite add up to, if there are any.
-    fn infinite_sum(&self) -> Option<f64> {
-        match (self.not_numbers, self.above, self.below) {
-            (0, 0, 0) => None,
-            (0, _, 0) => Some(f64::INFINITY),
-            (0, 0, _) => Some(f64::NEG_INFINITY),
-            _ => Some(f64::NAN),
-        }
-    }
-
     /// The sum, of no wider a type than the numbers there are.
     pub(super) fn total(&self) -> Owned {
-        if let Some(sum) = self.infinite_sum() {
+        if let Some(sum) = self.unbounded.sum() {
             return match self.decimals {
                 0 => Owned::Double(sum),
                 _ => Owned::Decimal128(Decimal::from_f64(sum).to_bytes()),
