@@ -3,7 +3,7 @@
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
-use super::parse::Parser;
+use super::parse::{Parser, required};
 use super::{Answer, Env, Node, Scope, fold_all, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -132,15 +132,12 @@ fn parse_cond(parser: &mut Parser<'_>, operator: &'static Operator, value: &Valu
     let arguments = parser.named(doc, &["if", "then", "else"], |name| {
         Fault::new(17083, format!("Unrecognized parameter to $cond: {name}"))
     })?;
-    for (node, name, code) in [
+    let all = [
         (&arguments[0], "if", 17080),
         (&arguments[1], "then", 17081),
         (&arguments[2], "else", 17082),
-    ] {
-        if matches!(node, Node::Absent) {
-            return Err(Fault::new(code, format!("Missing '{name}' parameter to $cond")));
-        }
-    }
+    ];
+    required(all, |argument| format!("Missing '{argument}' parameter to $cond"))?;
     Ok(arguments)
 }
 

@@ -10,7 +10,7 @@ use super::super::print;
 use super::arithmetic::as_i32_exact;
 use super::date;
 use super::operator::{Arguments, Operator, lazy, strict};
-use super::parse::Parser;
+use super::parse::{Parser, required};
 use super::{Answer, Env, Node, truth, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -93,11 +93,11 @@ fn parse_convert(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_
     let arguments = parser.named(doc, &["input", "to", "onError", "onNull"], |other| {
         wrong(format!("$convert found an unknown argument: {other}"))
     })?;
-    for (node, name) in arguments.iter().zip(["input", "to"]) {
-        if matches!(node, Node::Absent) {
-            return Err(wrong(format!("Missing '{name}' parameter to $convert")));
-        }
-    }
+    let all = [(&arguments[0], "input"), (&arguments[1], "to")];
+    let all = all.map(|(node, name)| (node, name, code::FAILED_TO_PARSE));
+    required(all, |argument| {
+        format!("Missing '{argument}' parameter to $convert")
+    })?;
     Ok(arguments)
 }
 

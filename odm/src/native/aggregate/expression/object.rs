@@ -5,7 +5,7 @@ use super::super::super::document::{Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::operator::{Arguments, Operator, as_written, lazy, strict};
-use super::parse::Parser;
+use super::parse::{Parser, required};
 use super::{Answer, Env, Node};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -200,18 +200,17 @@ fn parse_change(
             field = Some(element.value());
         }
     }
-    for (node, argument, code) in [
+    let all = [
         (0, "field", 4161102),
         (2, "value", 4161103),
         (1, "input", 4161109),
-    ] {
-        if matches!(arguments.get(node), Some(Node::Absent)) {
-            return Err(Fault::new(
-                code,
-                format!("{name} requires '{argument}' to be specified"),
-            ));
-        }
-    }
+    ];
+    let all = all
+        .into_iter()
+        .filter_map(|(at, name, code)| Some((arguments.get(at)?, name, code)));
+    required(all, |argument| {
+        format!("{name} requires '{argument}' to be specified")
+    })?;
     if let (Some(given), Some(node)) = (field, arguments.first_mut()) {
         *node = constant_name(name, &given, node.clone(), SET_CODES)?;
     }

@@ -9,6 +9,18 @@ use super::{Base, Node};
 /// How deep expressions may nest: beyond what the depth of documents lets through anyway.
 const MAX_NESTING: usize = 200;
 
+/// Refuses an operator that lacks an argument: each that it must have, its name, and the code without it.
+pub(super) fn required<'a>(
+    arguments: impl IntoIterator<Item = (&'a Node, &'a str, i32)>,
+    missing: impl FnOnce(&str) -> String,
+) -> Result<()> {
+    let mut arguments = arguments.into_iter();
+    match arguments.find(|(node, ..)| matches!(node, Node::Absent)) {
+        Some((_, name, code)) => Err(Fault::new(code, missing(name))),
+        None => Ok(()),
+    }
+}
+
 /// The code of what asks for a search's figures, where there is none.
 pub(crate) const NO_SEARCH: i32 = 6_347_903;
 

@@ -5,7 +5,7 @@ use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::check_depth;
 use super::operator::{Arguments, Operator, at_run, lazy, strict};
-use super::parse::{Parser, check_variable_name};
+use super::parse::{Parser, check_variable_name, required};
 use super::{Answer, Env, Frame, Node, Scope, fold_all, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -335,18 +335,14 @@ fn parse_reduce(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
             }
         }
     }
-    for (node, name, code) in [
+    let all = [
         (&input, "input", 40077),
         (&initial, "initialValue", 40078),
         (&body, "in", 40079),
-    ] {
-        if matches!(node, Node::Absent) {
-            return Err(Fault::new(
-                code,
-                format!("$reduce requires '{name}' to be specified"),
-            ));
-        }
-    }
+    ];
+    required(all, |argument| {
+        format!("$reduce requires '{argument}' to be specified")
+    })?;
     Ok(vec![input, initial, body])
 }
 

@@ -12,7 +12,7 @@ use super::super::super::super::sort::reached;
 use super::super::super::print;
 use super::super::arithmetic::to_long;
 use super::super::operator::Operator;
-use super::super::parse::Parser;
+use super::super::parse::{Parser, required};
 use super::super::{Answer, Node, type_name};
 
 /// The arguments of `$sortArray`: the input, then the order as a document or a number.
@@ -165,11 +165,8 @@ pub(super) fn parse_n(
     let arguments = parser.named(doc, &["n", "input"], |name| {
         Fault::new(5787901, format!("Unknown argument for 'n' operator: {name}"))
     })?;
-    for (node, name, code) in [(&arguments[0], "n", 5787906), (&arguments[1], "input", 5787907)] {
-        if matches!(node, Node::Absent) {
-            return Err(Fault::new(code, format!("Missing value for '{name}'")));
-        }
-    }
+    let all = [(&arguments[0], "n", 5787906), (&arguments[1], "input", 5787907)];
+    required(all, |argument| format!("Missing value for '{argument}'"))?;
     Ok(arguments)
 }
 

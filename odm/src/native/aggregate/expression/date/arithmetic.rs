@@ -5,7 +5,7 @@ use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::print;
 use super::super::operator::Operator;
-use super::super::parse::Parser;
+use super::super::parse::{Parser, required};
 use super::super::{Answer, Node};
 use super::as_date;
 use super::calendar::{Local, days_of};
@@ -222,14 +222,11 @@ pub(super) fn parse_diff(
     let arguments = parser.named(doc, &names, |other| {
         Fault::new(5166302, format!("Unrecognized argument to $dateDiff: {other}"))
     })?;
-    for (index, code) in [5166303, 5166304, 5166305].into_iter().enumerate() {
-        if matches!(arguments[index], Node::Absent) {
-            return Err(Fault::new(
-                code,
-                format!("Missing '{}' parameter to $dateDiff", names[index]),
-            ));
-        }
-    }
+    let all = [5166303, 5166304, 5166305].into_iter().enumerate();
+    let all = all.map(|(index, code)| (&arguments[index], names[index], code));
+    required(all, |argument| {
+        format!("Missing '{argument}' parameter to $dateDiff")
+    })?;
     Ok(arguments)
 }
 
@@ -305,14 +302,11 @@ pub(super) fn parse_trunc(
             ),
         )
     })?;
-    for (index, code) in [5439009, 5439010].into_iter().enumerate() {
-        if matches!(arguments[index], Node::Absent) {
-            return Err(Fault::new(
-                code,
-                format!("Missing '{}' parameter to $dateTrunc", names[index]),
-            ));
-        }
-    }
+    let all = [5439009, 5439010].into_iter().enumerate();
+    let all = all.map(|(index, code)| (&arguments[index], names[index], code));
+    required(all, |argument| {
+        format!("Missing '{argument}' parameter to $dateTrunc")
+    })?;
     Ok(arguments)
 }
 

@@ -7,7 +7,7 @@ use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Class, Fault, Result};
 use super::super::super::super::matcher::pattern::{Exhausted, Pattern, Spans};
 use super::super::operator::Operator;
-use super::super::parse::Parser;
+use super::super::parse::{Parser, required};
 use super::super::{Answer, Node, Scope, fold_all};
 
 /// How many compiled patterns a thread keeps.
@@ -37,14 +37,8 @@ pub(super) fn parse(
     let arguments = parser.named(doc, &["input", "regex", "options"], |other| {
         Fault::new(31024, format!("{name} found an unknown argument: {other}"))
     })?;
-    for (node, argument, code) in [(&arguments[0], "input", 31022), (&arguments[1], "regex", 31023)] {
-        if matches!(node, Node::Absent) {
-            return Err(Fault::new(
-                code,
-                format!("{name} requires '{argument}' parameter"),
-            ));
-        }
-    }
+    let all = [(&arguments[0], "input", 31022), (&arguments[1], "regex", 31023)];
+    required(all, |argument| format!("{name} requires '{argument}' parameter"))?;
     Ok(arguments)
 }
 

@@ -5,7 +5,7 @@ use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::operator::Operator;
-use super::super::parse::Parser;
+use super::super::parse::{Parser, required};
 use super::super::{Answer, Node};
 
 pub(super) fn split(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -60,18 +60,14 @@ pub(super) fn parse(
     let arguments = parser.named(doc, &["input", "find", "replacement"], |other| {
         Fault::new(51750, format!("{name} found an unknown argument: {other}"))
     })?;
-    for (node, argument, code) in [
+    let all = [
         (&arguments[0], "input", 51749),
         (&arguments[1], "find", 51748),
         (&arguments[2], "replacement", 51747),
-    ] {
-        if matches!(node, Node::Absent) {
-            return Err(Fault::new(
-                code,
-                format!("{name} requires '{argument}' to be specified"),
-            ));
-        }
-    }
+    ];
+    required(all, |argument| {
+        format!("{name} requires '{argument}' to be specified")
+    })?;
     Ok(arguments)
 }
 
