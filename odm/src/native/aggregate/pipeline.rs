@@ -153,9 +153,13 @@ fn without_idle_stage<'s, 'd>(stages: &'s [Doc<'d>]) -> &'s [Doc<'d>] {
     }
 }
 
+/// The code of a stage that stands before others and may not.
+pub(crate) const ONLY_LAST: i32 = 40601;
+
+/// What is said of such a stage.
 pub(super) fn not_last(name: &str) -> Fault {
     Fault::new(
-        40601,
+        ONLY_LAST,
         format!("{name} can only be the final stage in the pipeline"),
     )
 }

@@ -15,7 +15,10 @@ pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
-use super::super::aggregate::pipeline::{self as aggregate, Beginning, Context, Memory, Pipeline, Rows};
+use super::super::aggregate::pipeline::{
+    self as aggregate, Beginning, Context, Memory, ONLY_LAST, Pipeline, Rows,
+};
+use super::super::aggregate::stage::{self, ONLY_FIRST};
 use super::super::aggregate::{Group, Names, Row, Statistics, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
@@ -33,10 +36,6 @@ use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
-
-/// The codes of stages that stand behind others, or before others, and may not.
-const ONLY_FIRST: i32 = 40602;
-const ONLY_LAST: i32 = 40601;
 
 /// A query of what stages give.
 #[derive(Clone, Debug)]
@@ -303,10 +302,7 @@ impl AggregateRequest {
             && resolved.is_view
             && series::has_series(read.catalog(), &resolved.base)
         {
-            return Err(Fault::new(
-                40602,
-                "$planCacheStats is only valid as the first stage in a pipeline",
-            ));
+            return Err(stage::only_first("$planCacheStats"));
         }
         if let Some(above) = &self.above {
             pipeline.filter_by(&above.filter);

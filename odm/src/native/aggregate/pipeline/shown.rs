@@ -1,7 +1,7 @@
 //! Pipelines as `explain` shows them.
 
 use super::super::super::document::{Doc, Fields, Owned, Value};
-use super::super::stage::{Facet, Shown, Stage, UnionWith};
+use super::super::stage::{Shown, Stage};
 use super::{Output, Pipeline};
 
 impl Pipeline {
@@ -29,25 +29,9 @@ impl Pipeline {
         shown
     }
 
-    /// The `$facet` at this position.
-    pub(crate) fn facet_at(&self, position: usize) -> Option<&Facet> {
-        match self.stages.get(position) {
-            Some(Stage::Facet(stage)) => Some(stage),
-            _ => None,
-        }
-    }
-
-    /// The `$unionWith` at this position.
-    pub(crate) fn union_at(&self, position: usize) -> Option<&UnionWith> {
-        match self.stages.get(position) {
-            Some(Stage::UnionWith(stage)) => Some(stage),
-            _ => None,
-        }
-    }
-
-    /// Whether a `$lookup` is at this position.
-    pub(crate) fn joins_at(&self, position: usize) -> bool {
-        matches!(self.stages.get(position), Some(Stage::Lookup(_)))
+    /// The stage at this position.
+    pub(crate) fn stage_at(&self, position: usize) -> Option<&Stage> {
+        self.stages.get(position)
     }
 
     /// Whether a `$sort` at this position keeps only what a `$limit` behind it lets through.

@@ -11,7 +11,7 @@ use super::super::super::geo::{Hit, Near};
 use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::{FieldPath, NearField};
 use super::super::super::metadata::{Kind, Wanted};
-use super::{Context, Expression, Row, Rows, Scope, path, write};
+use super::{Context, Expression, Row, Rows, Scope, misplaced_geo_near, path, write};
 
 /// The stage: the planner gives it the documents in its order, it writes the distances.
 #[derive(Clone, Debug)]
@@ -163,10 +163,7 @@ impl GeoNear {
             ));
         }
         match filter {
-            Some(_) if !self.measures_all => Err(Fault::new(
-                40603,
-                "$geoNear is only valid as the first stage in an optimized pipeline",
-            )),
+            Some(_) if !self.measures_all => Err(misplaced_geo_near()),
             Some(filter) => {
                 self.query = filter;
                 Ok(())

@@ -17,7 +17,7 @@ use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
     Context, GeoNear, Names, Pipeline, Place, Row, Rows, Stage, Unwind, collection_name, mentions,
-    other_database, parse_nested, path, print, row_scope, scope, write,
+    misplaced_geo_near, other_database, parse_nested, path, print, row_scope, scope, write,
 };
 
 use self::table::Shelf;
@@ -379,11 +379,7 @@ impl Lookup {
     ) -> Result<Vec<Owned>> {
         // The server puts the join before the stages.
         let (Some(from), None) = (&self.from, &self.join) else {
-            return Err(Fault::new(
-                40603,
-                "$geoNear is only valid as the first stage in an optimized pipeline",
-            )
-            .while_running(IN_RUN));
+            return Err(misplaced_geo_near().while_running(IN_RUN));
         };
         let inner = self.bound(row, context)?;
         let rows = context.source.near(from, stage, &inner.variables, inner.wanted)?;

@@ -7,7 +7,9 @@ use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
-use super::{Context, Match, Names, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
+use super::{
+    Context, Match, Names, Pipeline, Place, Rows, Scope, collection_name, parse_nested, without_collection,
+};
 
 /// The input, then what a pipeline gives over another collection.
 #[derive(Clone, Debug)]
@@ -89,10 +91,7 @@ impl UnionWith {
         }
         let own = pipeline.as_ref().is_some_and(Pipeline::starts_with_documents);
         if collection.is_none() && !own {
-            return Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                "$unionWith stage without explicit collection must have a pipeline with $documents as first stage",
-            ));
+            return Err(without_collection("$unionWith"));
         }
         Ok(UnionWith {
             collection: collection.filter(|_| !own),

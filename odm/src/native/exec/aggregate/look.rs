@@ -102,15 +102,13 @@ impl Look<'_> {
             Some(Value::Document(from)) => return Err(stage::other_database(name, from)),
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
             None if name == "$lookup" => {
-                return Err(Fault::new(
-                    code::FAILED_TO_PARSE,
-                    match pipeline {
-                        None => "must specify 'pipeline' when 'from' is empty",
-                        Some(_) => {
-                            "$lookup stage without explicit collection must have a pipeline with $documents as first stage"
-                        }
-                    },
-                ));
+                return Err(match pipeline {
+                    None => Fault::new(
+                        code::FAILED_TO_PARSE,
+                        "must specify 'pipeline' when 'from' is empty",
+                    ),
+                    Some(_) => stage::without_collection(name),
+                });
             }
             _ => return wrong(code::FAILED_TO_PARSE),
         }

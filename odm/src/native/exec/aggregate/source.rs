@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::super::aggregate::pipeline::{
     self as aggregate, Asked, Memory, NOT_OPTIMIZED, Pipeline, Rows, Source,
 };
+use super::super::super::aggregate::stage::misplaced_geo_near;
 use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::catalog::IndexEntry;
 use super::super::super::document::{Doc, Owned};
@@ -159,10 +160,7 @@ impl Collections<'_> {
         };
         let resolved = view::resolve(self.read.catalog(), &named)?;
         if !resolved.stages.is_empty() {
-            return Err(Fault::new(
-                40603,
-                "$geoNear is only valid as the first stage in an optimized pipeline",
-            ));
+            return Err(misplaced_geo_near());
         }
         let base = resolved.base;
         let Some(found) = self.read.catalog().collection(&base.database, &base.collection) else {

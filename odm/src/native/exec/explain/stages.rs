@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::super::super::aggregate::pipeline::{Pipeline, Ran};
-use super::super::super::aggregate::stage::{Facet, UnionWith};
+use super::super::super::aggregate::stage::{Facet, Stage, UnionWith};
 use super::super::super::collation::Collation;
 use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::owned::{field, fields_of, items_of, one};
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
 use super::super::super::storage::Read;
-use super::super::super::tally::Tally;
 use super::super::aggregate::{AggregateRequest, NO_COLLECTION};
 use super::super::{Namespace, view};
 use super::pipeline::explain_stages;
@@ -43,12 +42,11 @@ impl Telling<'_> {
         let mut stages = Vec::new();
         for ([own, last], mut shown) in pipeline.shown_from(first) {
             let mut figures = Fields::new();
-            if let Some(facet) = pipeline.facet_at(own) {
-                shown.spec = self.facet(facet, before(own + 1))?;
-            } else if let Some(union) = pipeline.union_at(own) {
-                shown.spec = self.union(union, before(own))?;
-            } else if let Some(ran) = before(own + 1).filter(|_| pipeline.joins_at(own)) {
-                figures = joined(ran.read());
+            match pipeline.stage_at(own) {
+                Some(Stage::Facet(facet)) => shown.spec = self.facet(facet, before(own + 1))?,
+                Some(Stage::UnionWith(union)) => shown.spec = self.union(union, before(own))?,
+                Some(Stage::Lookup(_)) => figures = before(own + 1).map_or_else(Fields::new, joined),
+                _ => {}
             }
             let given = match shown.is_before {
                 true => before(last),
@@ -115,7 +113,8 @@ impl Telling<'_> {
 }
 
 /// What a join read, for all documents that it got.
-fn joined(read: &Tally) -> Fields {
+fn joined(ran: &Ran) -> Fields {
+    let read = ran.read();
     let examined = read.examined();
     let indexes = read.indexes().into_iter().map(Owned::String).collect();
     vec![
