@@ -9,7 +9,7 @@ use super::super::super::aggregate::stage::misplaced_geo_near;
 use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::catalog::IndexEntry;
 use super::super::super::document::{Doc, Owned};
-use super::super::super::fault::{Fault, Result};
+use super::super::super::fault::Result;
 use super::super::super::matcher::Matcher;
 use super::super::super::metadata::{Kind, Wanted};
 use super::super::super::sort::SortSpec;
