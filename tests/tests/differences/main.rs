@@ -61,5 +61,6 @@ mod values;
 mod values_more;
 mod views;
 mod windows;
+mod windows_sliding;
 mod words;
 mod writes;

@@ -19,8 +19,8 @@ use super::{Context, Row, Rows, Shown, Stage, path, scope, write};
 
 #[cfg(test)]
 pub(crate) use self::accumulator::ACCUMULATORS;
-pub(super) use self::accumulator::Accumulator;
 use self::accumulator::State;
+pub(super) use self::accumulator::{Accumulator, Entry, Inside};
 pub(crate) use self::early::has as is_early_operator;
 use self::plain::Plain;
 

@@ -1,5 +1,6 @@
 //! Accumulators of `$group`.
 
+mod moving;
 mod state;
 
 use super::super::super::super::collation::Collation;
@@ -11,6 +12,7 @@ use super::super::super::super::sort::SortSpec;
 use super::super::super::expression::{Expression, Scope};
 use super::super::print;
 
+pub(in super::super) use self::moving::{Entry, Inside};
 pub(in super::super) use self::state::State;
 
 /// One accumulator: what it does with which value.

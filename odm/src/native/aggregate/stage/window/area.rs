@@ -82,8 +82,10 @@ impl Point {
 }
 
 impl Moving for Area {
-    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
-        let point = self.point(value)?;
+    type Entry = Owned;
+
+    fn enter(&mut self, value: &Owned) -> Result<()> {
+        let point = self.point(&value.as_value())?;
         if let Some(last) = self.points.back() {
             self.area.update(&last.area_to(&point)?.as_value(), 1);
         }
@@ -92,7 +94,7 @@ impl Moving for Area {
         Ok(())
     }
 
-    fn leave(&mut self, _: &Value<'_>) -> Result<()> {
+    fn leave(&mut self, _: &Owned) -> Result<()> {
         if let Some(first) = self.points.pop_front() {
             self.not_numbers -= i64::from(first.is_nan());
             if let Some(next) = self.points.front() {

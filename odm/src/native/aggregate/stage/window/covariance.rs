@@ -139,8 +139,10 @@ fn negated(value: &Owned) -> Result<Owned> {
 }
 
 impl Moving for Pairs {
-    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
-        let Some((x, y)) = pair(value) else {
+    type Entry = Owned;
+
+    fn enter(&mut self, value: &Owned) -> Result<()> {
+        let Some((x, y)) = pair(&value.as_value()) else {
             return Ok(());
         };
         if self.beyond.count(&x, &y, 1)? {
@@ -161,8 +163,8 @@ impl Moving for Pairs {
         Ok(())
     }
 
-    fn leave(&mut self, value: &Value<'_>) -> Result<()> {
-        let Some((x, y)) = pair(value) else {
+    fn leave(&mut self, value: &Owned) -> Result<()> {
+        let Some((x, y)) = pair(&value.as_value()) else {
             return Ok(());
         };
         if self.beyond.count(&x, &y, -1)? {

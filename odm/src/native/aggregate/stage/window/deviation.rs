@@ -71,13 +71,15 @@ impl Squares {
 }
 
 impl Moving for Squares {
-    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
-        self.update(value, 1);
+    type Entry = Owned;
+
+    fn enter(&mut self, value: &Owned) -> Result<()> {
+        self.update(&value.as_value(), 1);
         Ok(())
     }
 
-    fn leave(&mut self, value: &Value<'_>) -> Result<()> {
-        self.update(value, -1);
+    fn leave(&mut self, value: &Owned) -> Result<()> {
+        self.update(&value.as_value(), -1);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::super::group::Accumulator;
 use super::bounds::Bounds;
 use super::covariance::Covariance;
 use super::deviation::Deviation;
+use super::moving::slide;
 use super::rate::Rate;
 use super::series::{self, MovingAverage};
 use super::total::Total;
@@ -43,19 +44,8 @@ pub(super) enum Function {
     Total(Total),
     Accumulate {
         accumulator: Accumulator,
-        sliding: Sliding,
         bounds: Bounds,
     },
-}
-
-/// What a window that loses documents does otherwise than one that only grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sliding {
-    Same,
-    /// Of equal values the last is the greatest.
-    LastOfEquals,
-    /// A set comes out sorted.
-    Sorted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,11 +193,6 @@ impl Function {
                         false => accumulator.for_sliding(),
                     }
                 },
-                sliding: match name {
-                    "$addToSet" => Sliding::Sorted,
-                    "$max" => Sliding::LastOfEquals,
-                    _ => Sliding::Same,
-                },
                 bounds,
             },
         })
@@ -287,11 +272,7 @@ impl Function {
                     (true, false) => input.evaluate(&partition.scope(low)),
                 })
                 .collect(),
-            Function::Accumulate {
-                accumulator,
-                sliding,
-                bounds,
-            } => accumulated(accumulator, *sliding, bounds, partition),
+            Function::Accumulate { accumulator, bounds } => accumulated(accumulator, bounds, partition),
         }
     }
 }
@@ -303,49 +284,26 @@ pub(super) fn values(input: &Expression, partition: &Partition<'_>) -> Result<Co
         .collect()
 }
 
-/// Accumulators over windows: one that only grows keeps its state, another begins again for each document.
-fn accumulated(
-    accumulator: &Accumulator,
-    sliding: Sliding,
-    bounds: &Bounds,
-    partition: &Partition<'_>,
-) -> Result<Column> {
-    let windows = bounds.windows(partition)?;
-    let start = || accumulator.start(&Owned::Null, partition.context);
-    let count = windows.len();
-    let mut column = Vec::with_capacity(count);
-    if bounds.only_grows() {
-        let mut state = start()?;
-        let mut done = 0;
-        for (index, (_, high)) in windows.into_iter().enumerate() {
-            while done < high {
-                accumulator.add(&mut state, &partition.scope(done))?;
-                done += 1;
-            }
-            let result = match column.last() {
-                Some(result) if bounds.is_all() => Option::clone(result),
-                _ => Some(accumulator.finish(state.clone())),
-            };
-            debug_assert!(index < count);
-            column.push(result);
-        }
-        return Ok(column);
+/// Accumulators over windows, of which some only grow.
+fn accumulated(accumulator: &Accumulator, bounds: &Bounds, partition: &Partition<'_>) -> Result<Column> {
+    if !bounds.only_grows() {
+        let inside = accumulator.inside(partition.context)?;
+        let entry = |at| accumulator.entry(&partition.scope(at));
+        return slide(inside, entry, bounds, partition);
     }
-    for (low, high) in windows {
-        let mut state = start()?;
-        for step in low..high {
-            // The first of equal values is kept.
-            let at = match sliding {
-                Sliding::LastOfEquals => high - 1 - (step - low),
-                _ => step,
-            };
-            accumulator.add(&mut state, &partition.scope(at))?;
+    let windows = bounds.windows(partition)?;
+    let mut column = Vec::with_capacity(windows.len());
+    let mut state = accumulator.start(&Owned::Null, partition.context)?;
+    let mut done = 0;
+    for (_, high) in windows {
+        while done < high {
+            accumulator.add(&mut state, &partition.scope(done))?;
+            done += 1;
         }
-        let mut result = accumulator.finish(state);
-        if let (Sliding::Sorted, Owned::Array(items)) = (sliding, &mut result) {
-            items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
-        }
-        column.push(Some(result));
+        column.push(match column.last() {
+            Some(result) if bounds.is_all() => Option::clone(result),
+            _ => Some(accumulator.finish(state.clone())),
+        });
     }
     Ok(column)
 }

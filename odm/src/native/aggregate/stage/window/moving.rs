@@ -2,27 +2,48 @@
 
 use std::collections::VecDeque;
 
-use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::document::Owned;
 use super::super::super::super::fault::Result;
+use super::super::group::{Entry, Inside};
 use super::Partition;
 use super::bounds::Bounds;
 use super::function::Column;
 
 /// What documents enter and leave.
 pub(super) trait Moving {
-    fn enter(&mut self, value: &Value<'_>) -> Result<()>;
-    fn leave(&mut self, value: &Value<'_>) -> Result<()>;
+    /// What a document is to it.
+    type Entry;
+
+    fn enter(&mut self, entry: &Self::Entry) -> Result<()>;
+    fn leave(&mut self, entry: &Self::Entry) -> Result<()>;
     fn result(&mut self) -> Result<Owned>;
 }
 
-/// The results over windows whose ends never go back: values are evaluated and enter before others leave.
-pub(super) fn slide(
-    mut state: impl Moving,
-    value: impl Fn(usize) -> Result<Option<Owned>>,
+impl Moving for Inside<'_> {
+    type Entry = Entry;
+
+    fn enter(&mut self, entry: &Entry) -> Result<()> {
+        Inside::enter(self, entry)
+    }
+
+    fn leave(&mut self, entry: &Entry) -> Result<()> {
+        Inside::leave(self, entry);
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<Owned> {
+        Ok(Inside::result(self))
+    }
+}
+
+/// The results over windows whose ends never go back: documents enter before others leave.
+pub(super) fn slide<M: Moving>(
+    mut state: M,
+    entry: impl Fn(usize) -> Result<Option<M::Entry>>,
     bounds: &Bounds,
     partition: &Partition<'_>,
 ) -> Result<Column> {
-    let mut inside: VecDeque<Option<Owned>> = VecDeque::new();
+    let mut inside: VecDeque<Option<M::Entry>> = VecDeque::new();
     // Those that are in: from the first that has not left up to the first that has not entered.
     let (mut left, mut entered) = (0, 0);
     let mut column = Vec::with_capacity(partition.rows.len());
@@ -31,16 +52,16 @@ pub(super) fn slide(
         // What a window begins after is never in one.
         let start = entered.max(low);
         for at in start..high {
-            let value = value(at)?;
-            if let Some(value) = &value {
-                state.enter(&value.as_value())?;
+            let entry = entry(at)?;
+            if let Some(entry) = &entry {
+                state.enter(entry)?;
             }
-            inside.push_back(value);
+            inside.push_back(entry);
         }
         entered = start.max(high);
         for _ in left..low.min(before) {
-            if let Some(Some(value)) = inside.pop_front() {
-                state.leave(&value.as_value())?;
+            if let Some(Some(entry)) = inside.pop_front() {
+                state.leave(&entry)?;
             }
         }
         left = left.max(low);

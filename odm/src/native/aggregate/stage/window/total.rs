@@ -121,13 +121,15 @@ fn whole(x: Decimal) -> Option<Owned> {
 }
 
 impl Moving for Running {
-    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
-        self.update(value, 1);
+    type Entry = Owned;
+
+    fn enter(&mut self, value: &Owned) -> Result<()> {
+        self.update(&value.as_value(), 1);
         Ok(())
     }
 
-    fn leave(&mut self, value: &Value<'_>) -> Result<()> {
-        self.update(value, -1);
+    fn leave(&mut self, value: &Owned) -> Result<()> {
+        self.update(&value.as_value(), -1);
         Ok(())
     }
 

@@ -164,10 +164,9 @@ impl Accumulator {
                 let Some(value) = value else {
                     return Ok(0);
                 };
-                let mut encoded = Vec::new();
-                collation.encode(&value, false, &mut encoded);
-                let size = encoded.len() + size_of::<Owned>();
                 let name = if matches!(operator, Operator::AddToSet) {
+                    let mut encoded = Vec::new();
+                    collation.encode(&value, false, &mut encoded);
                     if !seen.insert(encoded) {
                         return Ok(0);
                     }
@@ -175,17 +174,10 @@ impl Accumulator {
                 } else {
                     "array"
                 };
+                let size = held(&value);
                 items.push(value.into());
                 *bytes += size;
-                if *bytes > MEMORY_LIMIT {
-                    return Err(Fault::new(
-                        146,
-                        format!(
-                            "Used too much memory for a single {name}. Memory limit: {MEMORY_LIMIT} bytes. The {name} contains {} elements",
-                            items.len()
-                        ),
-                    ));
-                }
+                check_items(*bytes, name, items.len())?;
                 return Ok(size);
             }
             (_, State::Fields(fields)) => match value {
@@ -297,7 +289,7 @@ fn rank(
 }
 
 /// About how many bytes a kept value takes.
-fn held(value: &Value<'_>) -> usize {
+pub(super) fn held(value: &Value<'_>) -> usize {
     let inner = match value {
         Value::String(text) | Value::Symbol(text) => text.len(),
         Value::Binary { bytes, .. } => bytes.len(),
@@ -306,6 +298,19 @@ fn held(value: &Value<'_>) -> usize {
         _ => 0,
     };
     size_of::<Owned>() + inner
+}
+
+/// Refuses more than an array or a set may keep.
+pub(super) fn check_items(bytes: usize, name: &str, count: usize) -> Result<()> {
+    if bytes <= MEMORY_LIMIT {
+        return Ok(());
+    }
+    Err(Fault::new(
+        146,
+        format!(
+            "Used too much memory for a single {name}. Memory limit: {MEMORY_LIMIT} bytes. The {name} contains {count} elements"
+        ),
+    ))
 }
 
 /// Refuses more than one accumulator may keep.
