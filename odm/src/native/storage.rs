@@ -72,6 +72,9 @@ pub(crate) trait Read {
     /// Visits entries in key order, or in reverse, until the visitor breaks. No allocation per entry.
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()>;
 
+    /// How many entries a tree has.
+    fn entries(&self, tree: TreeId) -> Result<u64>;
+
     /// Which collections and indexes exist in this state.
     fn catalog(&self) -> &Catalog;
 }
@@ -154,6 +157,21 @@ pub(crate) trait Trees {
     fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()>;
+
+    /// How many entries a tree has: known for trees of records, counted for others.
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        visited(|visit| self.scan(tree, ALL, false, visit))
+    }
+}
+
+/// How many entries a scan visits.
+fn visited(scan: impl FnOnce(&mut Visitor<'_>) -> Result<()>) -> Result<u64> {
+    let mut count = 0;
+    scan(&mut |_, _| {
+        count += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(count)
 }
 
 /// A snapshot that can be kept and shared.

@@ -112,6 +112,10 @@ impl Read for Overlay {
         self.pending.scan(&*self.view, tree, range, reverse, visit)
     }
 
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        self.pending.entries(&*self.view, tree)
+    }
+
     fn catalog(&self) -> &Catalog {
         self.changed.as_ref().unwrap_or_else(|| self.view.catalog())
     }

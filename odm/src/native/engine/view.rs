@@ -42,6 +42,10 @@ impl Trees for View {
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
         shielded(|| self.snapshot.scan(tree, range, reverse, visit))
     }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        shielded(|| self.snapshot.entries(tree))
+    }
 }
 
 impl Read for View {
@@ -51,6 +55,10 @@ impl Read for View {
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
         Trees::scan(self, tree, range, reverse, visit)
+    }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        Trees::entries(self, tree)
     }
 
     fn catalog(&self) -> &Catalog {

@@ -153,6 +153,10 @@ impl Read for Writer<'_> {
         self.pending.scan(self.trees, tree, range, reverse, visit)
     }
 
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        self.pending.entries(self.trees, tree)
+    }
+
     fn catalog(&self) -> &Catalog {
         self.changed.as_ref().unwrap_or(&self.catalog)
     }

@@ -51,6 +51,10 @@ impl Trees for State {
         }
         Ok(())
     }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        Ok(self.0.get(&tree).map_or(0, |tree| tree.len() as u64))
+    }
 }
 
 impl Transaction for State {

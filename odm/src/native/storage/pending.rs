@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::bytes::{Key, Stored};
 use super::writes::{Write, Writes};
-use super::{Range, TreeId, Trees, Visitor};
+use super::{ALL, Range, TreeId, Trees, Visitor, visited};
 use crate::native::fault::Result;
 
 /// Puts, removals and cleared trees, in order of tree and key.
@@ -290,6 +290,17 @@ impl Pending {
         base.get(tree, key)
     }
 
+    /// How many entries a tree of `base` has with these writes over it.
+    pub(crate) fn entries(&self, base: &(impl Trees + ?Sized), tree: TreeId) -> Result<u64> {
+        let scanned = || visited(|visit| self.scan(base, tree, ALL, false, visit));
+        if self.cleared.contains(&tree) {
+            return scanned();
+        }
+        let bounds = composite_range(tree, ALL);
+        let written = self.writes.range(tree, as_range(&bounds)).map(shown);
+        count_over(base, tree, written, scanned)
+    }
+
     /// Visits the entries of `base` with these writes over them.
     pub(crate) fn scan(
         &self,
@@ -344,6 +355,33 @@ pub(super) fn is_behind(key: &[u8], from: Bound<&[u8]>) -> bool {
         Bound::Excluded(from) => key > from,
         Bound::Unbounded => true,
     }
+}
+
+/// Looking an entry up takes as long as so many take in a scan.
+const LOOK_UP: u64 = 16;
+
+/// How many entries a tree has with writes over it: what is written is looked up where that is quicker than a scan.
+pub(super) fn count_over<'w>(
+    base: &(impl Trees + ?Sized),
+    tree: TreeId,
+    written: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
+    scanned: impl FnOnce() -> Result<u64>,
+) -> Result<u64> {
+    let mut written = written.peekable();
+    let mut entries = base.entries(tree)?;
+    let mut looks = entries / LOOK_UP;
+    for (key, value) in written.by_ref() {
+        let Some(left) = looks.checked_sub(1) else {
+            return scanned();
+        };
+        looks = left;
+        match (base.get(tree, &key[4..])?, value) {
+            (None, Some(_)) => entries += 1,
+            (Some(_), None) => entries -= 1,
+            _ => {}
+        }
+    }
+    Ok(entries)
 }
 
 /// Merges the base's entries, if there is a base, with written ones that come in the same direction under composite

@@ -9,9 +9,9 @@ use imbl::OrdMap;
 
 use super::bytes::{Key, Stored};
 use super::pending::{
-    as_range, composite_range, is_before, is_behind, is_empty_range, merge, shown, with_composite,
+    as_range, composite_range, count_over, is_before, is_behind, is_empty_range, merge, shown, with_composite,
 };
-use super::{Pending, Range, TreeId, Trees, Visitor};
+use super::{ALL, Pending, Range, TreeId, Trees, Visitor, visited};
 use crate::native::fault::Result;
 
 /// How much is kept before it goes to the file.
@@ -97,6 +97,14 @@ impl<B: Trees + ?Sized> Trees for Over<'_, B> {
             return Ok(value.as_ref().map(|value| value.to_vec()));
         }
         self.base.get(tree, key)
+    }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        let bounds = composite_range(tree, ALL);
+        let written = self.recent.writes.range::<Range<'_>, [u8]>(as_range(&bounds));
+        count_over(self.base, tree, written.map(shown), || {
+            visited(|visit| self.scan(tree, ALL, false, visit))
+        })
     }
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {

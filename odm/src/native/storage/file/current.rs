@@ -287,4 +287,8 @@ impl Trees for Layer {
         self.note_passed(&passed);
         scanned
     }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        self.read(&Cell::default(), |trees| trees.entries(tree))
+    }
 }

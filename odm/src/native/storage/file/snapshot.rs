@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError};
+use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, TableError,
+};
 
 use super::fault::{explained, fault};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::paged::Paged;
 use crate::native::storage::pending::{as_range, composite_range, is_empty_range, with_composite};
-use crate::native::storage::{Range, TreeId, Trees, Visitor, format};
+use crate::native::storage::{ALL, Range, TreeId, Trees, Visitor, format, visited};
 
 type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
@@ -90,6 +92,18 @@ impl Trees for FileSnapshot {
             scan_shared(&self.shared, tree, range, reverse, visit)
         };
         scanned.map_err(|fault| explained(fault, &self.paged))
+    }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        let counted = if tree.is_records() {
+            self.records(tree).and_then(|table| match table {
+                Some(table) => table.len().map_err(|error| fault(error.into())),
+                None => Ok(0),
+            })
+        } else {
+            visited(|visit| scan_shared(&self.shared, tree, ALL, false, visit))
+        };
+        counted.map_err(|fault| explained(fault, &self.paged))
     }
 }
 

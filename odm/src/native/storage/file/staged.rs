@@ -104,6 +104,13 @@ impl Trees for Staged<'_, '_> {
             None => self.own.scan(&self.layer, tree, range, reverse, visit),
         }
     }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        match &self.direct {
+            Some(direct) => direct.entries(tree),
+            None => self.own.entries(&self.layer, tree),
+        }
+    }
 }
 
 impl Transaction for Staged<'_, '_> {

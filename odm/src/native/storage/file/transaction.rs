@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use redb::{Table, TableDefinition, WriteTransaction};
+use redb::{ReadableTableMetadata as _, Table, TableDefinition, WriteTransaction};
 
 use super::fault::{explained, fault};
 use super::snapshot::{get, records_table, scan, scan_shared};
@@ -14,7 +14,7 @@ use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::paged::Paged;
 use crate::native::storage::pending::{as_range, composite_range, is_empty_range, split, with_composite};
-use crate::native::storage::{ALL, Pending, Range, Transaction, TreeId, Trees, Visitor};
+use crate::native::storage::{ALL, Pending, Range, Transaction, TreeId, Trees, Visitor, visited};
 
 type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
@@ -129,6 +129,16 @@ impl Trees for FileTransaction<'_> {
             scan_shared(&self.shared, tree, range, reverse, visit)
         };
         scanned.map_err(|fault| explained(fault, self.paged))
+    }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        let counted = if tree.is_records() {
+            self.records(tree)
+                .and_then(|table| table.len().map_err(|error| fault(error.into())))
+        } else {
+            visited(|visit| scan_shared(&self.shared, tree, ALL, false, visit))
+        };
+        counted.map_err(|fault| explained(fault, self.paged))
     }
 }
 

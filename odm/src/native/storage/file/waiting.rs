@@ -114,4 +114,16 @@ impl Trees for Stack<'_> {
             Some((Batch::Large(pending), below)) => pending.scan(&below, tree, range, reverse, visit),
         }
     }
+
+    fn entries(&self, tree: TreeId) -> Result<u64> {
+        match self.split() {
+            None => self.base.entries(tree),
+            Some((Batch::Gathered(recent), below)) => {
+                let passed = self.passed;
+                let base = &below;
+                Over { recent, base, passed }.entries(tree)
+            }
+            Some((Batch::Large(pending), below)) => pending.entries(&below, tree),
+        }
+    }
 }
