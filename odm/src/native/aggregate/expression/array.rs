@@ -1,6 +1,6 @@
 //! Operators over arrays: parts and properties of one.
 
-mod build;
+pub(super) mod build;
 mod entries;
 mod ordered;
 

@@ -86,7 +86,7 @@ fn first_text(arguments: &[Answer<'_>]) -> Result<String> {
     forced_text(arguments.first().and_then(Answer::value))
 }
 
-fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+pub(super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut result = String::new();
     for argument in arguments {
         match argument.value() {

@@ -1,12 +1,13 @@
 //! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
 
+use super::super::super::document::size::check_text;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::check_depth;
 use super::operator::{Arguments, Operator, at_run, lazy, strict};
 use super::parse::{Parser, check_variable_name, required};
-use super::{Answer, Env, Frame, Node, Scope, fold_all, type_name};
+use super::{Answer, Base, Env, Frame, Node, Scope, array, fold_all, string, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$literal", Arguments::Custom(parse_literal), |_, _| Ok(None)),
@@ -364,10 +365,84 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
             ),
         ));
     };
+    let appends = Appends::of(body);
     let mut value = initial.evaluate(env)?.detach();
     for item in items.values() {
-        value = bound(body, &[Answer::Borrowed(item), value], env)?;
+        let mut values = [Answer::Borrowed(item), value];
+        if let Some(appends) = &appends
+            && let Some(more) = appends.more(&values, env)
+            && append(&mut values[1], more)
+        {
+            let [_, longer] = values;
+            value = longer.detach();
+            continue;
+        }
+        value = bound(body, &values, env)?;
         bounded(&value)?;
     }
     Ok(value)
+}
+
+/// A step of a `$reduce` that does no more than to put something behind the value: it need not be copied for each item.
+struct Appends<'a> {
+    concat: fn(&'static Operator, &[Answer<'_>]) -> Result<Option<Owned>>,
+    operator: &'static Operator,
+    behind: &'a [Node],
+}
+
+impl<'a> Appends<'a> {
+    fn of(body: &'a Node) -> Option<Appends<'a>> {
+        let Node::Call { operator, arguments } = body else {
+            return None;
+        };
+        let concat = match operator.name {
+            "$concat" => string::concat,
+            "$concatArrays" => array::build::concat,
+            _ => return None,
+        };
+        let [Node::Path { base, segments }, behind @ ..] = arguments.as_slice() else {
+            return None;
+        };
+        let is_value = segments.is_empty()
+            && matches!(
+                base,
+                Base::Local {
+                    frame: 0,
+                    index: 1,
+                    ..
+                }
+            );
+        is_value.then_some(Appends {
+            concat,
+            operator,
+            behind,
+        })
+    }
+
+    /// What comes behind the value; `None` where that is for the operator to say.
+    fn more(&self, values: &[Answer<'_>], env: Env<'_>) -> Option<Owned> {
+        let answers = self.behind.iter().map(|node| bound(node, values, env).ok());
+        let answers: Vec<Answer<'static>> = answers.collect::<Option<_>>()?;
+        let more = (self.concat)(self.operator, &answers).ok()??;
+        check_depth(&more.as_value()).ok()?;
+        Some(more)
+    }
+}
+
+/// Puts it behind the value, if both are of one kind and that is not too much.
+fn append(value: &mut Answer<'_>, more: Owned) -> bool {
+    match (value, more) {
+        (Answer::Owned(Owned::Array(items)), Owned::Array(more)) => {
+            items.extend(more);
+            true
+        }
+        (Answer::Owned(Owned::String(text)), Owned::String(more)) => {
+            let fits = check_text(text.len() + more.len()).is_ok();
+            if fits {
+                text.push_str(&more);
+            }
+            fits
+        }
+        _ => false,
+    }
 }

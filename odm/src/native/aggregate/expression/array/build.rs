@@ -17,7 +17,7 @@ const ARRAY: i64 = 40;
 /// The bytes that a server counts for an item of an array.
 const ITEM: i64 = 16;
 
-pub(super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+pub(in super::super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut result = Vec::new();
     for argument in arguments {
         match argument.value() {
