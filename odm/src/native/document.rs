@@ -9,6 +9,7 @@ pub(crate) mod display;
 pub(crate) mod doc;
 pub(crate) mod number;
 pub(crate) mod owned;
+pub(crate) mod places;
 pub(crate) mod raw;
 #[cfg(test)]
 pub(crate) mod sample;

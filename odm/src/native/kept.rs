@@ -1,25 +1,32 @@
 //! The fields of documents that are kept on the way to those that look at no others.
 
 use super::document::doc::framed;
+use super::document::places::Places;
 use super::document::raw::RawFields;
 use super::needs::Needs;
 
 /// Their names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept(Vec<String>);
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    names: Vec<(String, ())>,
+    places: Places,
+}
 
 impl Kept {
     /// Those that hold what is asked for.
     pub(crate) fn of(needs: &Needs) -> Kept {
         // The paths of one field follow each other, but for names with signs before the dot.
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<(String, ())> = Vec::new();
         for path in needs.paths() {
             let root = path.split('.').next().unwrap_or(path);
-            if !names.iter().any(|name| name == root) {
-                names.push(root.to_owned());
+            if !names.iter().any(|(name, ())| name == root) {
+                names.push((root.to_owned(), ()));
             }
         }
-        Kept(names)
+        Kept {
+            names,
+            places: Places::default(),
+        }
     }
 
     /// Appends the document without the other fields.
@@ -27,7 +34,7 @@ impl Kept {
         framed(out, |out| {
             let mut fields = RawFields::new(document);
             while let Some(field) = fields.next() {
-                if self.0.iter().any(|name| field.is_named(name)) {
+                if self.places.find(&self.names, field.name).is_some() {
                     out.extend_from_slice(field.element());
                 }
             }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use super::aggregate::expression::{Expression, Scope};
 use super::collation::Collation;
+use super::document::places::Places;
 use super::document::{Doc, Owned};
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
@@ -47,6 +48,7 @@ enum Mode {
 struct Tree {
     /// In the order of the specification.
     children: Vec<(String, Rule)>,
+    places: Places,
     /// Whether something is computed here or below.
     computes: bool,
     /// Whether the path of the positional `$` leads through here.
@@ -312,10 +314,8 @@ impl Tree {
     }
 
     fn child(&self, name: &[u8]) -> Option<&Rule> {
-        self.children
-            .iter()
-            .find(|(own, _)| own.as_bytes() == name)
-            .map(|(_, rule)| rule)
+        let at = self.places.find(&self.children, name)?;
+        Some(&self.children[at].1)
     }
 }
 

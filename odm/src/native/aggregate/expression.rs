@@ -231,6 +231,11 @@ impl Expression {
         }
     }
 
+    /// Whether it is a constant or a path of the document, which does not fail.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.node.is_constant() || matches!(&self.node, Node::Path { base: Base::Root, .. })
+    }
+
     /// The name of the field of the document that it is, if it is no more than that.
     pub(crate) fn as_field(&self) -> Option<&str> {
         match &self.node {

@@ -4,6 +4,7 @@ mod read;
 mod write;
 
 use super::super::super::document::owned::field;
+use super::super::super::document::places::Places;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::Result;
 use super::super::super::matcher::Changes;
@@ -36,6 +37,7 @@ enum Mode {
 #[derive(Clone, Debug, Default)]
 struct Branch {
     entries: Vec<(String, Entry)>,
+    places: Places,
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +157,12 @@ impl Projection {
     /// What is wrong with values, and a result that nests too deep.
     pub(crate) fn write(&self, scope: &Scope<'_>) -> Result<Vec<u8>> {
         match scope.root {
-            Doc::Raw(document) if self.root.computes_here() => self.root.write(document, self.mode, scope),
+            Doc::Raw(document) if self.root.is_written_straight() => {
+                match self.root.write(document, self.mode, scope)? {
+                    Some(written) => Ok(written),
+                    None => written(Owned::Document(self.apply(scope)?)),
+                }
+            }
             _ => written(Owned::Document(self.apply(scope)?)),
         }
     }
@@ -186,10 +193,11 @@ impl Projection {
 
 impl Branch {
     fn get(&self, name: &[u8]) -> Option<&Entry> {
-        self.entries
-            .iter()
-            .find(|(other, _)| other.as_bytes() == name)
-            .map(|(_, entry)| entry)
+        self.at(name).map(|at| &self.entries[at].1)
+    }
+
+    fn at(&self, name: &[u8]) -> Option<usize> {
+        self.places.find(&self.entries, name)
     }
 
     fn position(&self, name: &str) -> Option<usize> {
