@@ -1,6 +1,7 @@
 //! `$push`, `$addToSet`, `$pop`, `$pull` and `$pullAll`.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
@@ -282,14 +283,40 @@ pub(super) fn parse_set(value: &Value<'_>) -> Result<Vec<Owned>> {
 
 /// Of equal items the first.
 pub(super) fn distinct(items: Vec<Owned>, collation: &Collation) -> Vec<Owned> {
-    let mut distinct: Vec<Owned> = Vec::with_capacity(items.len());
-    for item in items {
-        let is_there = |other: &Owned| collation.equal(&other.as_value(), &item.as_value());
-        if !distinct.iter().any(is_there) {
-            distinct.push(item);
+    let mut seen = HashSet::new();
+    let mut distinct = items;
+    distinct.retain(|item| {
+        let mut key = Vec::new();
+        collation.encode(&item.as_value(), false, &mut key);
+        seen.insert(key)
+    });
+    distinct
+}
+
+/// Values with their places, in the collation's order.
+fn in_order<'v>(values: &'v [Owned], collation: &Collation) -> Vec<(usize, Value<'v>)> {
+    let values = values.iter().map(Owned::as_value);
+    let mut order: Vec<(usize, Value<'v>)> = values.enumerate().collect();
+    order.sort_by(|(_, a), (_, b)| collation.compare(a, b));
+    order
+}
+
+/// Those of the items, which are distinct, that the array does not have.
+fn missing(existing: Doc<'_>, items: &[Owned], collation: &Collation) -> Vec<Owned> {
+    if let [item] = items {
+        let item = item.as_value();
+        let is_there = existing.values().any(|other| collation.equal(&other, &item));
+        return if is_there { Vec::new() } else { items.to_vec() };
+    }
+    let order = in_order(items, collation);
+    let mut is_there = vec![false; items.len()];
+    for other in existing.values() {
+        if let Ok(at) = order.binary_search_by(|(_, item)| collation.compare(item, &other)) {
+            is_there[order[at].0] = true;
         }
     }
-    distinct
+    let missing = items.iter().zip(is_there).filter(|(_, is_there)| !is_there);
+    missing.map(|(item, _)| item.clone()).collect()
 }
 
 /// Adds the items that are not there; `items` are distinct.
@@ -306,15 +333,7 @@ pub(super) fn add_to_set(
             value.kind().alias()
         )));
     };
-    let missing: Vec<Owned> = items
-        .iter()
-        .filter(|item| {
-            !existing
-                .values()
-                .any(|other| context.collation.equal(&other, &item.as_value()))
-        })
-        .cloned()
-        .collect();
+    let missing = missing(*existing, items, context.collation);
     Ok(match missing.is_empty() {
         true => Outcome::Keep,
         false => Outcome::Set(appended(*existing, &missing)),
@@ -384,10 +403,10 @@ pub(super) fn parse_all(value: &Value<'_>) -> Result<Vec<Owned>> {
 }
 
 pub(super) fn pull_all(value: &Value<'_>, values: &[Owned], context: &Context<'_>) -> Result<Outcome> {
+    let gone = in_order(values, context.collation);
     pull(value, |item| {
-        Ok(values
-            .iter()
-            .any(|gone| context.collation.equal(&gone.as_value(), item)))
+        let found = gone.binary_search_by(|(_, gone)| context.collation.compare(gone, item));
+        Ok(found.is_ok())
     })
 }
 
