@@ -263,15 +263,9 @@ mod tests {
                 time: u32::MAX,
                 increment: 0,
             },
-            Owned::Regex {
-                pattern: "a".into(),
-                options: "i".into(),
-            },
+            Owned::regex("a", "i"),
             Owned::Code("a".into()),
-            Owned::CodeWithScope {
-                code: "a".into(),
-                scope: vec![],
-            },
+            Owned::CodeWithScope(Box::new(("a".into(), vec![]))),
             Owned::MaxKey,
         ];
         for (i, a) in ascending.iter().enumerate() {

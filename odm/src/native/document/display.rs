@@ -222,18 +222,9 @@ mod tests {
                 },
                 "Timestamp(1, 2)",
             ),
+            (Owned::regex("a/b", "im"), "/a/b/im"),
             (
-                Owned::Regex {
-                    pattern: "a/b".into(),
-                    options: "im".into(),
-                },
-                "/a/b/im",
-            ),
-            (
-                Owned::CodeWithScope {
-                    code: "f()".into(),
-                    scope: vec![("a".into(), Owned::Int32(1))],
-                },
+                Owned::CodeWithScope(Box::new(("f()".into(), vec![("a".into(), Owned::Int32(1))]))),
                 "CodeWScope( f(), { a: 1 })",
             ),
         ] {

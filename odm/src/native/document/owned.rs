@@ -35,23 +35,27 @@ pub(crate) enum Owned {
         time: u32,
         increment: u32,
     },
-    Regex {
-        pattern: String,
-        options: String,
-    },
+    /// The pattern and its options. What is rare takes no room in others.
+    Regex(Box<[String; 2]>),
     DbPointer {
-        namespace: String,
+        namespace: Box<str>,
         id: [u8; 12],
     },
     Code(String),
-    CodeWithScope {
-        code: String,
-        scope: Fields,
-    },
+    /// The code and its scope.
+    CodeWithScope(Box<(String, Fields)>),
     MaxKey,
 }
 
+// Arrays of numbers and computed documents are made of them.
+const _: () = assert!(size_of::<Owned>() <= 32);
+
 impl Owned {
+    /// A regular expression.
+    pub(crate) fn regex(pattern: &str, options: &str) -> Owned {
+        Owned::Regex(Box::new([pattern.to_owned(), options.to_owned()]))
+    }
+
     /// Borrows the value.
     pub(crate) fn as_value(&self) -> Value<'_> {
         match self {
@@ -79,12 +83,15 @@ impl Owned {
                 time: *time,
                 increment: *increment,
             },
-            Owned::Regex { pattern, options } => Value::Regex { pattern, options },
+            Owned::Regex(both) => {
+                let [pattern, options] = &**both;
+                Value::Regex { pattern, options }
+            }
             Owned::DbPointer { namespace, id } => Value::DbPointer { namespace, id: *id },
             Owned::Code(code) => Value::Code(code),
-            Owned::CodeWithScope { code, scope } => Value::CodeWithScope {
-                code,
-                scope: Doc::Fields(scope),
+            Owned::CodeWithScope(both) => Value::CodeWithScope {
+                code: &both.0,
+                scope: Doc::Fields(&both.1),
             },
             Owned::MaxKey => Value::MaxKey,
         }
@@ -150,19 +157,15 @@ impl From<Value<'_>> for Owned {
             Value::Bool(b) => Owned::Bool(b),
             Value::DateTime(ms) => Owned::DateTime(ms),
             Value::Timestamp { time, increment } => Owned::Timestamp { time, increment },
-            Value::Regex { pattern, options } => Owned::Regex {
-                pattern: pattern.to_owned(),
-                options: options.to_owned(),
-            },
+            Value::Regex { pattern, options } => Owned::regex(pattern, options),
             Value::DbPointer { namespace, id } => Owned::DbPointer {
-                namespace: namespace.to_owned(),
+                namespace: namespace.into(),
                 id,
             },
             Value::Code(code) => Owned::Code(code.to_owned()),
-            Value::CodeWithScope { code, scope } => Owned::CodeWithScope {
-                code: code.to_owned(),
-                scope: fields_of(scope),
-            },
+            Value::CodeWithScope { code, scope } => {
+                Owned::CodeWithScope(Box::new((code.to_owned(), fields_of(scope))))
+            }
             Value::MaxKey => Owned::MaxKey,
         }
     }

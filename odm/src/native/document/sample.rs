@@ -142,19 +142,16 @@ impl Sample {
                 time: self.pick(&[0, 1, u32::MAX]),
                 increment: self.pick(&[0, 1, u32::MAX]),
             },
-            11 => Owned::Regex {
-                pattern: self.pick(&["", "a", "ab", "b"]).to_owned(),
-                options: self.pick(&["", "i"]).to_owned(),
-            },
+            11 => Owned::regex(self.pick(&["", "a", "ab", "b"]), self.pick(&["", "i"])),
             12 => Owned::DbPointer {
-                namespace: self.text(),
+                namespace: self.text().into(),
                 id: [self.pick(&[0, 255]); 12],
             },
             13 => Owned::Code(self.text()),
             17 => {
                 let code = self.text();
                 let scope = self.fields(depth - 1);
-                Owned::CodeWithScope { code, scope }
+                Owned::CodeWithScope(Box::new((code, scope)))
             }
             18 => Owned::Document(self.fields(depth - 1)),
             19 | 20 => {

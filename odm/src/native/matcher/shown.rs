@@ -249,10 +249,9 @@ fn operators(predicate: &Predicate, by: Arrangement<'_>) -> Fields {
             ([only], []) => one("$eq", only.clone()),
             ([], [only]) => regex(only.pattern(), only.options()),
             (values, patterns) => {
-                let patterns = patterns.iter().map(|pattern| Owned::Regex {
-                    pattern: pattern.pattern().to_owned(),
-                    options: pattern.options().to_owned(),
-                });
+                let patterns = patterns
+                    .iter()
+                    .map(|pattern| Owned::regex(pattern.pattern(), pattern.options()));
                 one(
                     "$in",
                     Owned::Array(values.iter().cloned().chain(patterns).collect()),

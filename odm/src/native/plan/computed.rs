@@ -37,7 +37,7 @@ pub(super) fn intervals(
     }
     match compared.value {
         // They have keys of other values, or of several.
-        Owned::Array(_) | Owned::RawArray(_) | Owned::Undefined | Owned::Symbol(_) | Owned::Regex { .. } => {
+        Owned::Array(_) | Owned::RawArray(_) | Owned::Undefined | Owned::Symbol(_) | Owned::Regex(_) => {
             return None;
         }
         _ => {}

@@ -28,10 +28,7 @@ fn json(text: &str) -> Owned {
                 None => Owned::Double(n.as_f64().unwrap()),
             },
             serde_json::Value::String(s) => match s.strip_prefix('/').and_then(|s| s.strip_suffix('/')) {
-                Some(pattern) => Owned::Regex {
-                    pattern: pattern.to_owned(),
-                    options: String::new(),
-                },
+                Some(pattern) => Owned::regex(pattern, ""),
                 None => Owned::String(s.clone()),
             },
             serde_json::Value::Array(items) => Owned::Array(items.iter().map(convert).collect()),

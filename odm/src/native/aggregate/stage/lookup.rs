@@ -489,7 +489,7 @@ fn equal_to_any(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
         vec![(path.to_owned(), Owned::Document(test))]
     };
     // A regex among the values of `$in` would be a pattern, not a value.
-    let filter = if values.iter().any(|value| matches!(value, Owned::Regex { .. })) {
+    let filter = if values.iter().any(|value| matches!(value, Owned::Regex(_))) {
         let choices = values
             .into_iter()
             .map(|value| Owned::Document(condition("$eq", value)))

@@ -124,10 +124,7 @@ fn random_scalar(sample: &mut Sample) -> Owned {
         5 => text("ab"),
         6 => text("abc"),
         7 => text("b"),
-        8 => Owned::Regex {
-            pattern: "^ab".into(),
-            options: String::new(),
-        },
+        8 => Owned::regex("^ab", ""),
         9 => Owned::Double(2.0),
         10 => Owned::Double(1.5),
         11 => sample.pick(&[Owned::MinKey, Owned::MaxKey, Owned::Document(vec![])]),
@@ -209,7 +206,7 @@ fn random_operand(sample: &mut Sample) -> Owned {
             0 => random_value(sample, 2, true),
             _ => random_scalar(sample),
         };
-        if !matches!(value, Owned::Undefined | Owned::Regex { .. }) {
+        if !matches!(value, Owned::Undefined | Owned::Regex(_)) {
             return value;
         }
     }

@@ -138,6 +138,6 @@ impl Table {
 fn is_found_by_key(value: &Owned) -> bool {
     !matches!(
         value,
-        Owned::Null | Owned::Undefined | Owned::Regex { .. } | Owned::Array(_) | Owned::RawArray(_)
+        Owned::Null | Owned::Undefined | Owned::Regex(_) | Owned::Array(_) | Owned::RawArray(_)
     )
 }
