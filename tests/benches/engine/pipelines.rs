@@ -2,7 +2,7 @@
 //! orders of the pipelines in joins and unions, and what several indexes answer; and pipelines that look at all documents.
 //! None is to be slower than on the server.
 
-use bson::{Document, doc};
+use bson::{Bson, Document, doc};
 use odm::Db;
 use odm_tests::measure::{Server, Settings, compare_uneven};
 
@@ -168,6 +168,11 @@ fn pipelines() -> Vec<(&'static str, usize, Vec<Document>)> {
     ]
 }
 
+/// A stage that sets a hundred fields.
+fn many(each: impl Fn(String) -> (String, Bson)) -> Document {
+    doc! { "$set": (0..100).map(|at| each(format!("field{at}"))).collect::<Document>() }
+}
+
 /// The same of pipelines that look at all documents.
 fn whole() -> Vec<(&'static str, usize, Vec<Document>)> {
     let count = || doc! { "$count": "n" };
@@ -214,6 +219,56 @@ fn whole() -> Vec<(&'static str, usize, Vec<Document>)> {
                 doc! { "$setWindowFields": ranked },
                 doc! { "$match": { "rank": 1 } },
                 doc! { "$project": { "sum": 1 } },
+            ],
+        ),
+        (
+            "long windows",
+            1,
+            vec![
+                doc! { "$setWindowFields": {
+                    "sortBy": { "n": 1 },
+                    "output": {
+                        "least": { "$min": "$k", "window": { "documents": [-500, 0] } },
+                        "set": { "$addToSet": "$tenth", "window": { "documents": [-50, 0] } },
+                        "last": { "$topN": {
+                            "n": 2, "sortBy": { "k": -1 }, "output": "$n",
+                        }, "window": { "documents": [-50, 0] } },
+                    },
+                } },
+                doc! { "$group": { "_id": null, "sum": { "$sum": "$least" } } },
+            ],
+        ),
+        (
+            "reduce to an array",
+            10,
+            vec![
+                doc! { "$limit": 10 },
+                doc! { "$project": { "all": { "$reduce": {
+                    "input": { "$range": [0, 2000] }, "initialValue": [],
+                    "in": { "$concatArrays": ["$$value", ["$$this"]] },
+                } } } },
+                doc! { "$project": { "all": { "$size": "$all" } } },
+            ],
+        ),
+        (
+            "set in elements",
+            500,
+            vec![
+                doc! { "$limit": 500 },
+                doc! { "$project": { "all": { "$map": {
+                    "input": { "$range": [0, 100] }, "in": { "at": "$$this", "text": "copper" },
+                } } } },
+                doc! { "$set": { "all.more": 1 } },
+                doc! { "$project": { "all": { "$size": "$all" } } },
+            ],
+        ),
+        (
+            "many fields",
+            500,
+            vec![
+                doc! { "$limit": 500 },
+                many(|name| (name, 1.into())),
+                many(|name| (name.clone(), doc! { "$add": [format!("${name}"), 1] }.into())),
             ],
         ),
         (
