@@ -238,6 +238,12 @@ impl IndexDefinition {
         matches!(&self.keys[..], [field] if field.path == "_id" && field.order == Order::Ascending)
     }
 
+    /// Whether every document with the only field has a key, and no other has one.
+    pub(crate) fn has_present_alone(&self) -> bool {
+        let is_value = |field: &IndexField| !field.order.is_geo() && field.order != Order::Text;
+        self.sparse && self.wildcard.is_none() && matches!(&self.keys[..], [field] if is_value(field))
+    }
+
     /// Whether a document may have other keys once these of its own fields have changed.
     pub(crate) fn depends_on(&self, changed: &[&[u8]]) -> bool {
         let depends = |root: &String| changed.contains(&root.as_bytes());

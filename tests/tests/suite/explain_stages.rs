@@ -6,13 +6,14 @@ use odm::Db;
 use odm::bson::{Bson, Document, doc};
 use odm_tests::command::{insert, run};
 
-use self::cases::{BOUNDS, CHOICES, COUNTS, DONE, FILTERS, LIMITS};
+use self::cases::{BOUNDS, CHOICES, COUNTS, DONE, FILTERS, LIMITS, PRESENT};
 
 crate::on_every_backend! {
     filters_are_shown_as_they_are_planned,
     filters_of_several_stages_are_one,
     limits_and_projections_are_stages,
     what_bounds_answer_is_not_asked_again,
+    sparse_indexes_answer_what_is_there,
     choices_are_stages,
     counts_and_changes_are_stages,
     stages_tell_what_they_did,
@@ -180,6 +181,67 @@ async fn limits_and_projections_are_stages(db: &Db) {
 
 async fn what_bounds_answer_is_not_asked_again(db: &Db) {
     check(db, BOUNDS).await;
+}
+
+async fn sparse_indexes_answer_what_is_there(db: &Db) {
+    let documents = (0..20).map(|n| {
+        let mut document = doc! { "_id": n };
+        if n % 2 == 1 {
+            document.insert("s", if n == 3 { Bson::Null } else { Bson::Int32(n) });
+        } else {
+            document.insert("h", n);
+        }
+        if n % 3 == 0 {
+            document.insert("m", if n == 0 { vec![] } else { vec![n, n + 1] });
+        }
+        if n % 4 == 0 {
+            let first = if n == 0 {
+                doc! {}
+            } else {
+                doc! { "q": n }
+            };
+            document.insert("p", vec![first, doc! { "r": 1 }]);
+        }
+        if n % 5 < 2 {
+            document.insert(if n % 5 == 0 { "u" } else { "w" }, n);
+        }
+        document
+    });
+    insert(db, "c", documents.collect()).await;
+    let keys = [
+        ("s", doc! { "s": 1 }),
+        ("m", doc! { "m": -1 }),
+        ("p", doc! { "p.q": 1 }),
+        ("u", doc! { "u": 1, "w": 1 }),
+        ("h", doc! { "h": "hashed" }),
+    ];
+    let indexes: Vec<Document> = keys
+        .into_iter()
+        .map(|(name, key)| doc! { "key": key, "name": name, "sparse": true })
+        .collect();
+    run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
+    for (filter, found, counted, count) in PRESENT {
+        let filter = read(filter);
+        for (command, expected) in [
+            (doc! { "find": "c", "filter": &filter }, *found),
+            (doc! { "count": "c", "query": &filter }, *counted),
+        ] {
+            let answer = run(
+                db,
+                doc! { "explain": command.clone(), "verbosity": "queryPlanner" },
+            )
+            .await;
+            let planner = answer.get_document("queryPlanner").unwrap();
+            let plan = planner.get_document("winningPlan").unwrap();
+            assert_eq!(shown(plan, false), expected, "{command}");
+        }
+        let answer = run(db, doc! { "count": "c", "query": &filter }).await;
+        assert_eq!(answer.get_i32("n").unwrap(), *count, "{filter}");
+        let answer = run(db, doc! { "find": "c", "filter": &filter }).await;
+        let found = answer.get_document("cursor").unwrap();
+        let found = found.get_array("firstBatch").unwrap();
+        assert_eq!(found.len(), usize::try_from(*count).unwrap(), "{filter}");
+    }
 }
 
 async fn choices_are_stages(db: &Db) {

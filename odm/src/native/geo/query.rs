@@ -45,6 +45,10 @@ impl GeoQuery {
 
     /// Whether a value of a document satisfies it. What is no geometry does not.
     pub(crate) fn accepts(&self, value: &Value<'_>) -> bool {
+        // What nobody reads is not said of each number of a pair.
+        if embedded(value).is_none() {
+            return false;
+        }
         let Ok(shape) = stored("", value) else {
             return false;
         };

@@ -29,6 +29,8 @@ pub(super) struct Place<'a> {
     pub(super) multikey: bool,
     /// The path has a number: a value taken by its position is indexed whole, elements and all.
     pub(super) positional: bool,
+    /// Documents with the field have keys, and no others: those of a sparse index of this field alone.
+    pub(super) only_present: bool,
     /// The predicate is about a single element of an array.
     pub(super) element: bool,
     /// How the strings of the index compare.
@@ -88,6 +90,7 @@ fn hashed(predicate: &Predicate, place: Place<'_>) -> Bounds {
         Predicate::In { values, patterns } if patterns.is_empty() => {
             Bounds::loose(Intervals::union_all(values.iter().map(point)))
         }
+        Predicate::Exists if place.only_present => Bounds::exact(Intervals::all()),
         _ => Bounds::all(),
     }
 }
@@ -206,6 +209,7 @@ fn ordered(predicate: &Predicate, place: Place<'_>) -> Bounds {
             });
             Bounds::loose(common)
         }
+        Predicate::Exists if place.only_present => Bounds::exact(Intervals::all()),
         Predicate::ElementValue(_)
         | Predicate::Exists
         | Predicate::Size(_)

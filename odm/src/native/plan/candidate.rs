@@ -413,6 +413,7 @@ impl<'a> Candidate<'a> {
             let place = Place {
                 multikey: true,
                 positional: false,
+                only_present: false,
                 element: false,
                 collation: &self.view.definition.collation,
                 is_foreign: self.view.is_foreign_to(request),

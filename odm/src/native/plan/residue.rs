@@ -120,6 +120,7 @@ fn is_answered(
     let place = |multikey: bool, positional: bool| Place {
         multikey,
         positional,
+        only_present: definition.has_present_alone(),
         element: false,
         collation: &definition.collation,
         is_foreign: view.is_foreign_to(request),

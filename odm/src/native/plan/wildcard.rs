@@ -23,6 +23,7 @@ pub(super) fn candidates<'a>(
     let place = Place {
         multikey: view.is_multikey(),
         positional: false,
+        only_present: false,
         element: false,
         collation: &view.definition.collation,
         is_foreign: view.is_foreign_to(request),

@@ -467,3 +467,61 @@ pub(super) const DONE: Cases = &[
     ),
     (r#"{ "find": "nothing" }"#, "EOF(nReturned: 0)"),
 ];
+
+/// Filters with the plans of a find and of a count, and how many documents they find.
+pub(super) const PRESENT: &[(&str, &str, &str, i32)] = &[
+    (
+        r#"{ "s": { "$exists": true } }"#,
+        "FETCH < IXSCAN(s, { s: [[MinKey, MaxKey]] })",
+        "COUNT < COUNT_SCAN(s)",
+        10,
+    ),
+    (
+        r#"{ "m": { "$exists": true } }"#,
+        "FETCH < IXSCAN(m, { m: [[MaxKey, MinKey]] })",
+        "COUNT < COUNT_SCAN(m)",
+        7,
+    ),
+    (
+        r#"{ "p.q": { "$exists": true } }"#,
+        "FETCH < IXSCAN(p, { p.q: [[MinKey, MaxKey]] })",
+        "COUNT < COUNT_SCAN(p)",
+        4,
+    ),
+    (
+        r#"{ "h": { "$exists": true } }"#,
+        "FETCH < IXSCAN(h, { h: [[MinKey, MaxKey]] })",
+        "COUNT < COUNT_SCAN(h)",
+        10,
+    ),
+    (
+        r#"{ "u": { "$exists": true } }"#,
+        r#"FETCH({ "u": { "$exists": true } }) < IXSCAN(u, { u: [[MinKey, MaxKey]], w: [[MinKey, MaxKey]] })"#,
+        r#"COUNT < FETCH({ "u": { "$exists": true } }) < IXSCAN(u, { u: [[MinKey, MaxKey]], w: [[MinKey, MaxKey]] })"#,
+        4,
+    ),
+    (
+        r#"{ "s": { "$exists": true, "$ne": 5 } }"#,
+        r#"FETCH({ "s": { "$not": { "$eq": 5 } } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
+        r#"COUNT < FETCH({ "s": { "$not": { "$eq": 5 } } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
+        9,
+    ),
+    (
+        r#"{ "s": { "$exists": true }, "x": 1 }"#,
+        r#"FETCH({ "x": { "$eq": 1 } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
+        r#"COUNT < FETCH({ "x": { "$eq": 1 } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
+        0,
+    ),
+    (
+        r#"{ "s": { "$exists": true, "$gt": 3 } }"#,
+        "FETCH < IXSCAN(s, { s: [(3, inf.0]] })",
+        "COUNT < COUNT_SCAN(s)",
+        8,
+    ),
+    (
+        r#"{ "m": { "$exists": true, "$gt": 3 } }"#,
+        r#"FETCH({ "m": { "$exists": true } }) < IXSCAN(m, { m: [[inf.0, 3)] })"#,
+        r#"COUNT < FETCH({ "m": { "$exists": true } }) < IXSCAN(m, { m: [[inf.0, 3)] })"#,
+        6,
+    ),
+];

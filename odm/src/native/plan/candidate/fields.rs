@@ -26,6 +26,7 @@ pub(super) fn field_bounds(
                 .path
                 .split('.')
                 .any(|name| name.starts_with(|first: char| first.is_ascii_digit())),
+            only_present: view.definition.has_present_alone(),
             element: false,
             collation: &view.definition.collation,
             is_foreign,

@@ -302,7 +302,7 @@ fn accumulated(accumulator: &Accumulator, bounds: &Bounds, partition: &Partition
         }
         column.push(match column.last() {
             Some(result) if bounds.is_all() => Option::clone(result),
-            _ => Some(accumulator.finish(state.clone())),
+            _ => Some(accumulator.result(&state)),
         });
     }
     Ok(column)

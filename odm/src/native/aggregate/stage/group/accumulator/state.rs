@@ -228,6 +228,14 @@ impl Accumulator {
         Ok(0)
     }
 
+    /// The result by now, of a group that goes on.
+    pub(in super::super::super) fn result(&self, state: &State) -> Owned {
+        match state {
+            State::Items { items, .. } => Owned::Array(items.clone()),
+            state => self.finish(state.clone()),
+        }
+    }
+
     /// The group's result.
     pub(in super::super::super) fn finish(&self, state: State) -> Owned {
         match (&self.operator, state) {
