@@ -501,12 +501,6 @@ pub(super) const PRESENT: &[(&str, &str, &str, i32)] = &[
         4,
     ),
     (
-        r#"{ "s": { "$exists": true, "$ne": 5 } }"#,
-        r#"FETCH({ "s": { "$not": { "$eq": 5 } } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
-        r#"COUNT < FETCH({ "s": { "$not": { "$eq": 5 } } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
-        9,
-    ),
-    (
         r#"{ "s": { "$exists": true }, "x": 1 }"#,
         r#"FETCH({ "x": { "$eq": 1 } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
         r#"COUNT < FETCH({ "x": { "$eq": 1 } }) < IXSCAN(s, { s: [[MinKey, MaxKey]] })"#,
