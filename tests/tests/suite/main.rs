@@ -92,6 +92,7 @@ mod reading_guards;
 mod reads;
 mod reads_of_keys;
 mod reopening;
+mod samples;
 mod scopes;
 mod sessions;
 mod sessions_cut;

@@ -417,6 +417,14 @@ impl Pipeline {
         }
     }
 
+    /// How many documents the `$sample` at this position takes.
+    pub(crate) fn sample_at(&self, position: usize) -> Option<u64> {
+        match self.stages.get(position) {
+            Some(Stage::Sample(size)) => Some(*size),
+            _ => None,
+        }
+    }
+
     /// The last stage, if it writes: the run gives the documents to write.
     pub(crate) fn output(&self) -> Option<&Output> {
         self.output.as_ref()

@@ -4,6 +4,7 @@ mod counted;
 mod head;
 mod look;
 mod near;
+mod sampled;
 mod source;
 
 use std::borrow::Cow;
@@ -492,6 +493,11 @@ impl AggregateCursor {
                     }
                 }
                 _ => {
+                    if let Some(drawn) = drawn(read, &find, pipeline.sample_at(first))? {
+                        let rows = drawn.into_iter().map(|document| Ok(Row::from(document)));
+                        cursor.run(read, Box::new(rows))?;
+                        return Ok(cursor);
+                    }
                     let input = FindCursor::on_collection(read, find)?;
                     cursor.known.text = input.text();
                     if pipeline.wanted().has(Kind::IndexKey) {
@@ -594,6 +600,18 @@ impl AggregateCursor {
             }
         }
         Ok((packed.len() > 0).then_some(packed))
+    }
+}
+
+/// The documents of a `$sample` of so many of all of a collection, where they need not be looked for.
+fn drawn(read: &dyn Read, find: &FindRequest, size: Option<u64>) -> Result<Option<Vec<Vec<u8>>>> {
+    let Some(size) = size.filter(|_| find.query.is_everything() && find.skip == 0 && find.limit == 0) else {
+        return Ok(None);
+    };
+    let named = &find.namespace;
+    match read.catalog().collection(&named.database, &named.collection) {
+        Some(collection) => sampled::drawn(read, collection, size, find.deadline),
+        None => Ok(None),
     }
 }
 
