@@ -512,10 +512,4 @@ pub(super) const PRESENT: &[(&str, &str, &str, i32)] = &[
         "COUNT < COUNT_SCAN(s)",
         8,
     ),
-    (
-        r#"{ "m": { "$exists": true, "$gt": 3 } }"#,
-        r#"FETCH({ "m": { "$exists": true } }) < IXSCAN(m, { m: [[inf.0, 3)] })"#,
-        r#"COUNT < FETCH({ "m": { "$exists": true } }) < IXSCAN(m, { m: [[inf.0, 3)] })"#,
-        6,
-    ),
 ];
