@@ -61,6 +61,9 @@ pub(crate) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 /// Every key of a tree.
 pub(crate) const ALL: Range<'static> = (Bound::Unbounded, Bound::Unbounded);
 
+/// Looking an entry up takes as long as so many take in a scan.
+pub(crate) const LOOK_UP: u64 = 16;
+
 /// What [`Read::scan`] calls for each key and value.
 pub(crate) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
 

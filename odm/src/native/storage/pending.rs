@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::bytes::{Key, Stored};
 use super::writes::{Write, Writes};
-use super::{ALL, Range, TreeId, Trees, Visitor, visited};
+use super::{ALL, LOOK_UP, Range, TreeId, Trees, Visitor, visited};
 use crate::native::fault::Result;
 
 /// Puts, removals and cleared trees, in order of tree and key.
@@ -356,9 +356,6 @@ pub(super) fn is_behind(key: &[u8], from: Bound<&[u8]>) -> bool {
         Bound::Unbounded => true,
     }
 }
-
-/// Looking an entry up takes as long as so many take in a scan.
-const LOOK_UP: u64 = 16;
 
 /// How many entries a tree has with writes over it: what is written is looked up where that is quicker than a scan.
 pub(super) fn count_over<'w>(

@@ -369,7 +369,7 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     let mut value = initial.evaluate(env)?.detach();
     for item in items.values() {
         let mut values = [Answer::Borrowed(item), value];
-        if let Some(appends) = &appends
+        if let (Some(appends), Answer::Owned(Owned::Array(_) | Owned::String(_))) = (&appends, &values[1])
             && let Some(more) = appends.more(&values, env)
             && append(&mut values[1], more)
         {

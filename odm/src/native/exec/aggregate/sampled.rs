@@ -6,18 +6,16 @@ use std::ops::ControlFlow;
 use super::super::super::aggregate::expression::random;
 use super::super::super::catalog::Collection;
 use super::super::super::fault::Result;
-use super::super::super::storage::{ALL, Read, format};
+use super::super::super::storage::{ALL, LOOK_UP, Read, format};
 use super::super::super::tally::{self, Examined};
 use super::super::Deadline;
 use super::super::scan::record_of;
 
-/// Up to a twentieth of a collection are few, as on the server.
-const FEW: u64 = 20;
-/// So many records are drawn for each document that is found: where fewer are left of those that there were, a scan is
-/// quicker.
-const DRAWS: u64 = 40;
+/// So many draws may be in vain before a scan is made after all, besides four times those that are expected.
+const MOST_DRAWS: u64 = 1_000;
 
-/// Documents of the collection, each set of `size` equally likely; `None` where they are better found by a scan.
+/// Documents of the collection, each set of `size` equally likely; `None` where a scan finds them sooner: many, or few of
+/// those that there were.
 ///
 /// # Errors
 /// Those of the store, and a time that is up.
@@ -27,16 +25,22 @@ pub(super) fn drawn(
     size: u64,
     mut deadline: Deadline,
 ) -> Result<Option<Vec<Vec<u8>>>> {
-    if collection.rules.series.is_some() || size > read.entries(collection.records)? / FEW {
+    if collection.rules.series.is_some() || size == 0 {
         return Ok(None);
     }
+    let entries = read.entries(collection.records)?;
     let (Some(first), Some(last)) = (end(read, collection, false)?, end(read, collection, true)?) else {
         return Ok(None);
     };
     let span = (last - first).saturating_add(1);
+    // A record that is drawn may be one that is gone.
+    let expected = size as f64 * (span as f64 / entries as f64);
+    if expected * LOOK_UP as f64 > entries as f64 {
+        return Ok(None);
+    }
     let mut seen = HashSet::new();
     let mut documents = Vec::new();
-    for _ in 0..size.saturating_mul(DRAWS) {
+    for _ in 0..MOST_DRAWS + 4 * expected as u64 {
         deadline.tick()?;
         let record = first + ((random() * span as f64) as u64).min(span - 1);
         if !seen.insert(record) {

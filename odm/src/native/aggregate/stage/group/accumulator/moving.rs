@@ -8,7 +8,7 @@ use super::super::super::super::super::document::{Owned, Value};
 use super::super::super::super::super::fault::Result;
 use super::super::super::super::expression::Scope;
 use super::super::super::Context;
-use super::state::{State, check_items, held};
+use super::state::{State, check_bounded, check_items, held};
 use super::{Accumulator, Operator, Which};
 
 /// The documents of a window: the first that enters is the first that leaves.
@@ -19,7 +19,7 @@ pub(in super::super::super) struct Inside<'a> {
     /// How many have entered and left: the numbers of the next ones.
     entered: u64,
     left: u64,
-    /// Of values that are kept for an array.
+    /// Of those that are in.
     bytes: usize,
 }
 
@@ -29,6 +29,13 @@ pub(in super::super::super) struct Entry {
     /// What it is ordered, or known again, by.
     key: Vec<u8>,
     value: Owned,
+}
+
+impl Entry {
+    /// About how many bytes it takes.
+    fn bytes(&self) -> usize {
+        self.key.len() + held(&self.value.as_value())
+    }
 }
 
 enum Kept {
@@ -117,6 +124,7 @@ impl Inside<'_> {
     pub(in super::super::super) fn enter(&mut self, entry: &Entry) -> Result<()> {
         let number = self.entered;
         self.entered += 1;
+        self.bytes += entry.bytes();
         let value = &entry.value;
         match &mut self.kept {
             Kept::Count => {}
@@ -135,16 +143,15 @@ impl Inside<'_> {
             }
             Kept::Set(set) => {
                 set.entry(entry.key.clone()).or_default().push_back(value.clone());
-                self.bytes += held(&value.as_value());
                 check_items(self.bytes, "set", set.len())?;
             }
             Kept::List { items, .. } => {
                 items.push_back(value.clone());
-                self.bytes += held(&value.as_value());
                 check_items(self.bytes, "array", items.len())?;
             }
             Kept::Ranked { items, .. } => {
                 items.insert((entry.key.clone(), number), value.clone());
+                check_bounded(self.bytes)?;
             }
         }
         Ok(())
@@ -153,7 +160,7 @@ impl Inside<'_> {
     pub(in super::super::super) fn leave(&mut self, entry: &Entry) {
         let number = self.left;
         self.left += 1;
-        let size = || held(&entry.value.as_value());
+        self.bytes = self.bytes.saturating_sub(entry.bytes());
         match &mut self.kept {
             Kept::Count => {}
             Kept::Best(best) => {
@@ -162,7 +169,6 @@ impl Inside<'_> {
                 }
             }
             Kept::Set(set) => {
-                self.bytes = self.bytes.saturating_sub(size());
                 if let Some(equals) = set.get_mut(&entry.key) {
                     equals.pop_front();
                     if equals.is_empty() {
@@ -171,7 +177,6 @@ impl Inside<'_> {
                 }
             }
             Kept::List { items, .. } => {
-                self.bytes = self.bytes.saturating_sub(size());
                 items.pop_front();
             }
             Kept::Ranked { items, .. } => {

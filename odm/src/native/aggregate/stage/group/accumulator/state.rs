@@ -322,7 +322,7 @@ pub(super) fn check_items(bytes: usize, name: &str, count: usize) -> Result<()> 
 }
 
 /// Refuses more than one accumulator may keep.
-fn check_bounded(bytes: usize) -> Result<()> {
+pub(super) fn check_bounded(bytes: usize) -> Result<()> {
     if bytes <= MEMORY_LIMIT {
         return Ok(());
     }
