@@ -244,7 +244,17 @@ impl Matcher {
             ..Scope::new(Doc::empty(), now)
         };
         self.fold(Some(&known))?;
+        // Where nothing can fail, nobody sees in which order conditions are asked.
+        if !self.computes() && self.root.chooses() {
+            let root = std::mem::replace(&mut self.root, Node::Always);
+            self.root = root.simplified().listed();
+        }
         Ok(self)
+    }
+
+    /// Whether it is another one where it is [settled](Matcher::settled).
+    pub(crate) fn is_to_settle(&self) -> bool {
+        self.computes() || self.root.chooses()
     }
 
     /// Whether it has an expression.

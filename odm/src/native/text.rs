@@ -3,6 +3,7 @@
 //! Pure: an index asks for a document's terms, a filter whether the document matches, a sort for its score.
 
 mod language;
+mod met;
 mod search;
 mod spec;
 mod tables;

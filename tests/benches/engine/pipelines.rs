@@ -263,6 +263,39 @@ fn whole() -> Vec<(&'static str, usize, Vec<Document>)> {
             ],
         ),
         (
+            "places of arrays",
+            20,
+            vec![
+                doc! { "$limit": 20 },
+                doc! { "$project": { "all": { "$range": [0, 2000] } } },
+                doc! { "$project": { "sum": { "$sum": { "$map": {
+                    "input": { "$range": [0, 2000] }, "in": { "$arrayElemAt": ["$all", "$$this"] },
+                } } } } },
+            ],
+        ),
+        (
+            "choice of values",
+            500,
+            vec![
+                doc! { "$match": { "$or": (0..50).map(|n| doc! { "k": n }).collect::<Vec<_>>(), "text": { "$ne": "" } } },
+            ],
+        ),
+        (
+            "choice without an index",
+            50,
+            vec![doc! { "$match": { "$or": (0..50).map(|n| doc! { "n": n * 100 }).collect::<Vec<_>>() } }],
+        ),
+        (
+            "objects of elements",
+            1,
+            vec![
+                doc! { "$project": { "all": { "$map": {
+                    "input": "$tags", "as": "tag", "in": { "tag": "$$tag", "of": { "n": "$n", "k": "$k" } },
+                } } } },
+                doc! { "$group": { "_id": null, "n": { "$sum": { "$size": "$all" } } } },
+            ],
+        ),
+        (
             "many fields",
             500,
             vec![

@@ -84,6 +84,7 @@ mod pipelines_fields;
 mod pipelines_gaps;
 mod pipelines_graphs;
 mod pipelines_joins;
+mod pipelines_made_arrays;
 mod pipelines_near;
 mod pipelines_window_functions;
 mod pipelines_windows;

@@ -28,7 +28,9 @@ mod string;
 mod variable;
 
 use super::super::collation::{Collation, has_text, is_one_text};
-use super::super::document::{Doc, Owned, Value, compare};
+use super::super::document::doc::{framed, framed_element};
+use super::super::document::items::Numerals;
+use super::super::document::{self, Doc, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
 use super::super::metadata::{Kind, Metadata, Wanted};
 use super::super::needs::Needs;
@@ -38,7 +40,7 @@ pub(crate) use self::answer::{Answer, truth, type_name};
 pub(crate) use self::arithmetic::{
     decimals, difference, is_zero, product, quotient, remainder, sum, to_long,
 };
-pub(crate) use self::array::count_argument;
+pub(crate) use self::array::{Offsets, count_argument};
 pub(crate) use self::boolean::AS_BOOL;
 pub(crate) use self::compared::{Compared, Test};
 pub(crate) use self::date::{Unit, date_text};
@@ -72,6 +74,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) collation: Collation,
     /// Whether operators answer as those of an early `$group` do.
     pub(crate) is_early: bool,
+    /// Of what is in `root`.
+    pub(crate) offsets: Offsets,
 }
 
 impl<'a> Scope<'a> {
@@ -84,6 +88,7 @@ impl<'a> Scope<'a> {
             now,
             collation: Collation::default(),
             is_early: false,
+            offsets: Offsets::default(),
         }
     }
 }
@@ -447,7 +452,10 @@ impl Node {
             scope: known.unwrap_or(&nothing),
             locals: None,
         };
-        Ok(self.evaluate(env)?.into_owned())
+        let mut constant = self.evaluate(env)?.into_owned();
+        // Whoever looks at constants sees trees.
+        constant.iter_mut().for_each(Owned::open_all);
+        Ok(constant)
     }
 
     /// The value of what was said for null; null where nothing was.
@@ -465,24 +473,61 @@ impl Node {
             Node::Absent => Ok(Answer::Absent),
             Node::Path { base, segments } => evaluate_path(base, segments, env),
             Node::Object(fields) => {
-                let mut object = Vec::with_capacity(fields.len());
-                for (name, node) in fields {
-                    if let Some(value) = node.evaluate(env)?.into_owned() {
-                        object.push((name.clone(), value));
-                    }
-                }
-                Ok(Answer::Owned(Owned::Document(object)))
+                let mut object = Vec::new();
+                framed(&mut object, |out| write_fields(fields, env, out))?;
+                Ok(Answer::Owned(Owned::RawDocument(object)))
             }
             Node::Array(items) => {
-                let mut array = Vec::with_capacity(items.len());
-                for node in items {
-                    array.push(node.evaluate(env)?.into_owned().unwrap_or(Owned::Null));
-                }
-                Ok(Answer::Owned(Owned::Array(array)))
+                let mut array = Vec::new();
+                framed(&mut array, |out| write_items(items, env, out))?;
+                Ok(Answer::Owned(Owned::RawArray(array)))
             }
             Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
         }
     }
+
+    /// Appends the value as an element, and says whether there is one. After an error there may be a part of it.
+    fn write(&self, name: &[u8], env: Env<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            Node::Object(fields) => {
+                let body = |out: &mut Vec<u8>| write_fields(fields, env, out);
+                framed_element(document::Kind::Document, name, out, body)?;
+            }
+            Node::Array(items) => {
+                let body = |out: &mut Vec<u8>| write_items(items, env, out);
+                framed_element(document::Kind::Array, name, out, body)?;
+            }
+            node => match node.evaluate(env)?.value() {
+                Some(value) => value.write_element(name, out),
+                None => return Ok(false),
+            },
+        }
+        Ok(true)
+    }
+
+    /// The same where there is to be an element: null for no value.
+    fn write_or_null(&self, name: &[u8], env: Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if !self.write(name, env, out)? {
+            Value::Null.write_element(name, out);
+        }
+        Ok(())
+    }
+}
+
+fn write_fields(fields: &[(String, Node)], env: Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+    for (name, node) in fields {
+        node.write(name.as_bytes(), env, out)?;
+    }
+    Ok(())
+}
+
+fn write_items(items: &[Node], env: Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let mut numerals = Numerals::default();
+    for node in items {
+        node.write_or_null(numerals.name(), env, out)?;
+        numerals.advance();
+    }
+    Ok(())
 }
 
 /// Computes the constant parts of each.
@@ -544,6 +589,9 @@ fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: En
                 function(operator, values, collation)
             })
         }
+        Body::Reaching(function) => evaluate_all(operator, arguments, env, |values| {
+            function(operator, values, env.scope)
+        }),
         Body::Strict(function) => evaluate_all(operator, arguments, env, |values| function(operator, values)),
         // An early `$group` has all arguments before it looks at one.
         Body::Asking(function) if env.scope.is_early => evaluate_all(operator, arguments, env, |values| {

@@ -1,6 +1,6 @@
 //! Field paths of aggregation: dotted names, arrays mapped, never indexed.
 
-use super::super::document::{Doc, Fields, Owned, Value};
+use super::super::document::{Doc, Fields, Items, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::expression::Answer;
 
@@ -83,17 +83,19 @@ pub(crate) fn walk<'a>(value: Value<'a>, path: &[String]) -> Answer<'a> {
             Some(inner) => walk(inner, rest),
             None => Answer::Missing,
         },
-        Value::Array(items) => Answer::Owned(Owned::Array(walk_items(items, path))),
+        Value::Array(items) => Answer::Owned(walk_items(items, path).into_owned()),
         _ => Answer::Missing,
     }
 }
 
-fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
-    items
-        .values()
-        .filter(|item| matches!(item, Value::Document(_)))
-        .filter_map(|item| walk(item, path).into_owned())
-        .collect()
+fn walk_items(items: Doc<'_>, path: &[String]) -> Items {
+    let mut found = Items::default();
+    for item in items.values().filter(|item| matches!(item, Value::Document(_))) {
+        if let Some(value) = walk(item, path).value() {
+            found.push(&value);
+        }
+    }
+    found
 }
 
 /// Gives each value at `path`, arrays on the way and at its end entered once each. If it `picks`, digits behind an

@@ -362,10 +362,13 @@ fn check_depth_within(value: &Value<'_>, most: usize) -> Result<()> {
 
 /// Whether the value nests no deeper than `most`.
 fn nests_within(value: &Value<'_>, most: usize) -> bool {
-    let mut open = Vec::new();
-    if let Value::Document(doc) | Value::Array(doc) = value {
-        open.push(doc.elements());
-    }
+    let mut open = match value {
+        Value::Document(Doc::Raw(bytes)) | Value::Array(Doc::Raw(bytes)) => {
+            return raw::is_within(bytes, most);
+        }
+        Value::Document(doc) | Value::Array(doc) => vec![doc.elements()],
+        _ => return true,
+    };
     while let Some(elements) = open.last_mut() {
         match elements.next().map(|element| element.value()) {
             Some(Value::Document(Doc::Raw(inner)) | Value::Array(Doc::Raw(inner))) => {

@@ -147,13 +147,27 @@ impl std::fmt::Debug for Doc<'_> {
 }
 
 /// Writes a length-prefixed, zero-terminated frame around what `body` appends.
-pub(crate) fn framed(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn framed<T>(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    body(out);
+    let result = body(out);
     out.push(0);
     let length = (out.len() - start) as i32;
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    result
+}
+
+/// Writes an element that is a document or an array of what `body` appends.
+pub(crate) fn framed_element<T>(
+    kind: Kind,
+    name: &[u8],
+    out: &mut Vec<u8>,
+    body: impl FnOnce(&mut Vec<u8>) -> T,
+) -> T {
+    out.push(kind as u8);
+    out.extend_from_slice(name);
+    out.push(0);
+    framed(out, body)
 }
 
 /// The decimal digits of `number`, in `buffer`.
@@ -193,6 +207,21 @@ impl<'a> Element<'a> {
         match self {
             Element::Raw { kind, .. } => *kind,
             Element::Field { value, .. } | Element::Item { value } => value.as_value().kind(),
+        }
+    }
+
+    /// Appends the element under another name; the value is not decoded.
+    pub(crate) fn write(&self, name: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Element::Raw { kind, payload, .. } => {
+                out.push(*kind as u8);
+                out.extend_from_slice(name);
+                out.push(0);
+                out.extend_from_slice(payload);
+            }
+            Element::Field { value, .. } | Element::Item { value } => {
+                value.as_value().write_element(name, out);
+            }
         }
     }
 

@@ -105,6 +105,16 @@ impl Owned {
             _ => {}
         }
     }
+
+    /// Makes all that is kept as bytes into trees, however deep it is.
+    pub(crate) fn open_all(&mut self) {
+        self.open();
+        match self {
+            Owned::Document(fields) => fields.iter_mut().for_each(|(_, value)| value.open_all()),
+            Owned::Array(items) => items.iter_mut().for_each(Owned::open_all),
+            _ => {}
+        }
+    }
 }
 
 /// The fields of a document; nested documents and arrays stay bytes.

@@ -152,7 +152,7 @@ impl Query {
     /// # Errors
     /// What is wrong with constants.
     pub(crate) fn settled(&self) -> Result<Cow<'_, Query>> {
-        if !self.matcher.computes() {
+        if !self.matcher.is_to_settle() {
             return Ok(Cow::Borrowed(self));
         }
         let mut query = self.clone();

@@ -125,7 +125,8 @@ impl Node {
         }
     }
 
-    fn chooses(&self) -> bool {
+    /// Whether there are choices between conditions.
+    pub(super) fn chooses(&self) -> bool {
         match self {
             Node::Or(_) => true,
             Node::And(nodes) => nodes.iter().any(Node::chooses),

@@ -133,8 +133,8 @@ impl TextSearch {
     /// How well a document answers: the sum of its scores for the terms; `None` where it does not answer, but another
     /// condition of the filter found it.
     pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
-        let scores = self.spec.scores(doc)?;
-        let mut found = self.terms.iter().filter_map(|term| scores.get(term)).peekable();
+        let scores = self.spec.scores_of(doc, &self.terms)?;
+        let mut found = scores.into_iter().flatten().peekable();
         if found.peek().is_none() || (!self.is_plain() && !self.matches(doc)?) {
             return Ok(None);
         }
@@ -148,7 +148,7 @@ impl TextSearch {
         let plain = Sensitive::default();
         self.spec.texts(doc, &mut |text, language, _| {
             terms(text, language, plain, &mut |term| {
-                found |= self.terms.contains(&term)
+                found |= self.terms.contains(term)
             });
             if self.sensitive != plain || !self.negated.is_empty() {
                 // A word that searches in this language leave out may be asked for in another.
@@ -227,15 +227,15 @@ impl TextSearch {
         let plain = Sensitive::default();
         if negated {
             visit_term(word, self.language, self.sensitive, &mut |term| {
-                self.negated.insert(term);
+                self.negated.insert(term.to_owned());
             });
             return;
         }
         visit_term(word, self.language, self.sensitive, &mut |term| {
-            self.positive.insert(term);
+            self.positive.insert(term.to_owned());
         });
         visit_term(word, self.language, plain, &mut |term| {
-            self.terms.insert(term);
+            self.terms.insert(term.to_owned());
         });
     }
 }

@@ -1,6 +1,6 @@
 //! What a text index says about texts: which fields, how much each counts, in which language.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
@@ -33,12 +33,36 @@ pub(crate) struct TextSpec {
 type Visit<'v> = &'v mut dyn FnMut(&str, Language, f64) -> Result<()>;
 
 /// How often a term was met in one text.
-#[derive(Default)]
 struct Frequency {
     count: f64,
     /// Each further time adds half of what the time before added.
     sum: f64,
     next: f64,
+}
+
+impl Default for Frequency {
+    fn default() -> Frequency {
+        Frequency {
+            count: 0.0,
+            sum: 0.0,
+            next: 1.0,
+        }
+    }
+}
+
+impl Frequency {
+    fn meet(&mut self) {
+        self.count += 1.0;
+        self.sum += self.next;
+        self.next /= 2.0;
+    }
+
+    /// What the term counts in the text, of so many words.
+    fn score(&self, weight: f64, term: &str, text: &str, words: f64) -> f64 {
+        let share = 0.5 * self.count / words + 0.5;
+        let whole = if text.eq_ignore_ascii_case(term) { 1.1 } else { 1.0 };
+        weight * self.sum * share * whole
+    }
 }
 
 impl TextSpec {
@@ -68,23 +92,15 @@ impl TextSpec {
             let mut found = BTreeMap::<String, Frequency>::new();
             let mut words = 0.0;
             terms(text, language, Sensitive::default(), &mut |term| {
-                let frequency = found.entry(term).or_insert(Frequency {
-                    next: 1.0,
-                    ..Frequency::default()
-                });
-                frequency.count += 1.0;
-                frequency.sum += frequency.next;
-                frequency.next /= 2.0;
                 words += 1.0;
+                match found.get_mut(term) {
+                    Some(frequency) => frequency.meet(),
+                    None => found.entry(term.to_owned()).or_default().meet(),
+                }
             });
             for (term, frequency) in found {
-                let share = 0.5 * frequency.count / words + 0.5;
-                let whole = if text.eq_ignore_ascii_case(&term) {
-                    1.1
-                } else {
-                    1.0
-                };
-                *scores.entry(term).or_default() += weight * frequency.sum * share * whole;
+                let score = frequency.score(weight, &term, text, words);
+                *scores.entry(term).or_default() += score;
             }
             Ok(())
         })?;
@@ -103,6 +119,34 @@ impl TextSpec {
                 ),
             ));
         }
+        Ok(scores)
+    }
+
+    /// The scores of a document for some terms, in their order; none where it does not have one.
+    ///
+    /// # Errors
+    /// Those of [`TextSpec::texts`].
+    pub(crate) fn scores_of(&self, doc: Doc<'_>, asked: &BTreeSet<String>) -> Result<Vec<Option<f64>>> {
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let mut scores = vec![None; asked.len()];
+        let mut found = Vec::new();
+        self.texts(doc, &mut |text, language, weight| {
+            found.clear();
+            found.resize_with(asked.len(), Frequency::default);
+            let mut words = 0.0;
+            terms(text, language, Sensitive::default(), &mut |term| {
+                words += 1.0;
+                if let Ok(at) = asked.binary_search(&term) {
+                    found[at].meet();
+                }
+            });
+            for ((term, frequency), score) in asked.iter().zip(&found).zip(&mut scores) {
+                if frequency.count > 0.0 {
+                    *score.get_or_insert(0.0) += frequency.score(weight, term, text, words);
+                }
+            }
+            Ok(())
+        })?;
         Ok(scores)
     }
 

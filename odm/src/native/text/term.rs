@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::language::Language;
+use super::met;
 use super::tables::{DELIMITERS, FORMS, KEPT, MARKS};
 
 /// What makes two words the same.
@@ -14,23 +15,22 @@ pub(crate) struct Sensitive {
 }
 
 /// Visits the terms of a text: stems of the words that are not left out.
-pub(super) fn terms(text: &str, language: Language, sensitive: Sensitive, visit: &mut dyn FnMut(String)) {
+pub(super) fn terms(text: &str, language: Language, sensitive: Sensitive, visit: &mut dyn FnMut(&str)) {
     for word in words(text, language) {
         visit_term(word, language, sensitive, visit);
     }
 }
 
 /// The same of one word.
-pub(super) fn visit_term(
-    word: &str,
-    language: Language,
-    sensitive: Sensitive,
-    visit: &mut dyn FnMut(String),
-) {
-    let lower = lower_case(word, language);
-    if !language.leaves_out(&lower) {
-        visit(term(word, &lower, language, sensitive));
-    }
+pub(super) fn visit_term(word: &str, language: Language, sensitive: Sensitive, visit: &mut dyn FnMut(&str)) {
+    let find = || {
+        let lower = lower_case(word, language);
+        (!language.leaves_out(&lower)).then(|| term(word, &lower, language, sensitive))
+    };
+    match sensitive == Sensitive::default() {
+        true => met::term_of(word, language, find).as_deref().map(visit),
+        false => find().as_deref().map(visit),
+    };
 }
 
 /// Visits the terms of a text, with those of the words that are left out.
@@ -164,7 +164,7 @@ mod tests {
 
     fn check(text: &str, language: Language, sensitive: Sensitive, expected: &[&str]) {
         let mut found = Vec::new();
-        terms(text, language, sensitive, &mut |term| found.push(term));
+        terms(text, language, sensitive, &mut |term| found.push(term.to_owned()));
         assert_eq!(found, expected, "{text}");
     }
 

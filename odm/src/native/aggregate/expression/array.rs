@@ -2,21 +2,24 @@
 
 pub(super) mod build;
 mod entries;
+mod offsets;
 mod ordered;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::number::{as_f64, is_nan};
-use super::super::super::document::{Doc, Owned, Value, raw};
+use super::super::super::document::{Doc, Items, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, as_written, asking, at_run, comparing, strict};
-use super::{Answer, Node, type_name};
+use super::operator::{Arguments, Operator, as_written, asking, at_run, comparing, reaching, strict};
+use super::{Answer, Node, Scope, type_name};
 
+pub(crate) use self::offsets::Offsets;
+use self::offsets::Place;
 pub(crate) use self::ordered::count_argument;
 
 pub(super) static OPERATORS: &[Operator] = &[
-    strict("$arrayElemAt", Arguments::Exactly(2), element_at),
+    reaching("$arrayElemAt", Arguments::Exactly(2), element_at),
     strict("$first", Arguments::Exactly(1), |operator, arguments| {
         end(operator, arguments, |items| items.values().next())
     }),
@@ -64,7 +67,7 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$objectToArray", Arguments::Exactly(1), entries::to_array),
 ];
 
-fn element_at(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn element_at(_: &'static Operator, arguments: &[Answer<'_>], scope: &Scope<'_>) -> Result<Option<Owned>> {
     let [array, index] = arguments else {
         return Ok(None);
     };
@@ -98,11 +101,11 @@ fn element_at(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<O
             ),
         )
     })?;
-    let position = match usize::try_from(position) {
-        Ok(position) => Some(position),
-        Err(_) => items.count().checked_sub(position.unsigned_abs() as usize),
+    let place = match usize::try_from(position) {
+        Ok(position) => Place::FromStart(position),
+        Err(_) => Place::FromEnd(position.unsigned_abs() as usize),
     };
-    Ok(position.and_then(|at| items.at(at)).map(Owned::from))
+    Ok(scope.offsets.at(scope.root, items, place).map(Owned::from))
 }
 
 fn end(
@@ -285,14 +288,8 @@ fn slice(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>
             (start, number)
         }
     };
-    Ok(Some(Owned::Array(
-        items
-            .values()
-            .skip(start as usize)
-            .take(count as usize)
-            .map(Owned::from)
-            .collect(),
-    )))
+    let part = items.elements().skip(start as usize).take(count as usize);
+    Ok(Some(part.collect::<Items>().into_owned()))
 }
 
 fn slice_number(argument: &Answer<'_>, which: &str, what: &str, wrong: i32, large: i32) -> Result<i64> {

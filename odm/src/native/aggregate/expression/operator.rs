@@ -38,6 +38,9 @@ pub(super) type Strict = fn(&'static Operator, &[Answer<'_>]) -> Result<Option<O
 /// A function of evaluated arguments that compares them.
 pub(super) type Comparing = fn(&'static Operator, &[Answer<'_>], &Collation) -> Result<Option<Owned>>;
 
+/// A function of evaluated arguments that reaches into the document.
+pub(super) type Reaching = fn(&'static Operator, &[Answer<'_>], &Scope<'_>) -> Result<Option<Owned>>;
+
 /// A function that evaluates the arguments it wants.
 pub(super) type Lazy = for<'a> fn(&'static Operator, &'a [Node], Env<'a>) -> Result<Answer<'a>>;
 
@@ -49,6 +52,7 @@ pub(super) type Asking =
 pub(super) enum Body {
     Strict(Strict),
     Comparing(Comparing),
+    Reaching(Reaching),
     Lazy(Lazy),
     Asking(Asking),
 }
@@ -70,6 +74,17 @@ pub(super) const fn comparing(name: &'static str, arguments: Arguments, function
         name,
         arguments,
         body: Body::Comparing(function),
+        is_pure: true,
+        fold: None,
+    }
+}
+
+/// An operator that evaluates all its arguments and reaches into the document.
+pub(super) const fn reaching(name: &'static str, arguments: Arguments, function: Reaching) -> Operator {
+    Operator {
+        name,
+        arguments,
+        body: Body::Reaching(function),
         is_pure: true,
         fold: None,
     }

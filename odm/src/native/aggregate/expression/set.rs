@@ -1,7 +1,7 @@
 //! Operators over arrays as sets.
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::document::{Doc, Items, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, comparing, lazy, strict};
 use super::parse::Parser;
@@ -49,7 +49,7 @@ fn has(set: &[Value<'_>], item: &Value<'_>, collation: &Collation) -> bool {
 }
 
 fn array(items: Vec<Value<'_>>) -> Result<Option<Owned>> {
-    Ok(Some(Owned::Array(items.into_iter().map(Owned::from).collect())))
+    Ok(Some(items.into_iter().collect::<Items>().into_owned()))
 }
 
 /// The operands as arrays; `None` if one is null before one of a wrong type.

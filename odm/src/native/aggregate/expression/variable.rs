@@ -1,7 +1,7 @@
 //! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
 
 use super::super::super::document::size::check_text;
-use super::super::super::document::{Owned, Value};
+use super::super::super::document::{Doc, Items, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::check_depth;
@@ -63,11 +63,16 @@ impl<'a> Env<'a> {
 
 /// Evaluates `node` with `values` bound.
 fn bound(node: &Node, values: &[Answer<'_>], env: Env<'_>) -> Result<Answer<'static>> {
+    with_bound(values, env, |env| Ok(node.evaluate(env)?.detach()))
+}
+
+/// Calls `body` where `values` are bound.
+fn with_bound<T>(values: &[Answer<'_>], env: Env<'_>, body: impl FnOnce(Env<'_>) -> Result<T>) -> Result<T> {
     let frame = Frame {
         values,
         outer: env.locals,
     };
-    Ok(node.evaluate(env.with(&frame))?.detach())
+    body(env.with(&frame))
 }
 
 /// The arguments of `$let` are the values, then the body.
@@ -117,12 +122,27 @@ fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -
     let Some((body, values)) = arguments.split_last() else {
         return Ok(Answer::Missing);
     };
-    let values = values
+    let mut values = values
         .iter()
         .map(|node| node.evaluate(env))
         .collect::<Result<Vec<_>>>()?;
     values.iter().try_for_each(bounded)?;
+    open_long(&mut values, body);
     bound(body, &values, env)
+}
+
+/// Makes trees of new arrays of whose places some may be asked for.
+fn open_long(values: &mut [Answer<'_>], body: &Node) {
+    const LONG: usize = 256;
+    let mut asks = None;
+    for value in values {
+        if let Answer::Owned(array @ Owned::RawArray(_)) = value
+            && matches!(array, Owned::RawArray(bytes) if bytes.len() >= LONG)
+            && *asks.get_or_insert_with(|| !body.all_operators(&|name| name != "$arrayElemAt"))
+        {
+            array.open();
+        }
+    }
 }
 
 /// Refuses a new value that nests too deeply. Each expression may wrap what a variable holds as often as it nests
@@ -181,12 +201,13 @@ fn map<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<
             format!("input to $map must be an array not {}", input.type_name()),
         ));
     };
-    let mut result = Vec::new();
+    let mut result = Items::default();
     for item in items.values() {
-        let answer = bound(body, &[Answer::Borrowed(item)], env)?;
-        result.push(answer.into_owned().unwrap_or(Owned::Null));
+        with_bound(&[Answer::Borrowed(item)], env, |env| {
+            result.push_with(|name, out| body.write_or_null(name, env, out))
+        })?;
     }
-    Ok(Answer::Owned(Owned::Array(result)))
+    Ok(Answer::Owned(result.into_owned()))
 }
 
 fn parse_filter(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
@@ -257,16 +278,17 @@ fn filtered<'a>(
         return Ok(Answer::Owned(Owned::Array(Vec::new())));
     }
     let limit = limit()?;
-    let mut result = Vec::new();
-    for item in items.values() {
-        if bound(body, &[Answer::Borrowed(item)], env)?.is_true() {
-            result.push(Owned::from(item));
+    let mut result = Items::default();
+    for element in items.elements() {
+        let item = [Answer::Borrowed(element.value())];
+        if with_bound(&item, env, |env| Ok(body.evaluate(env)?.is_true()))? {
+            result.push_element(&element);
             if result.len() >= limit {
                 break;
             }
         }
     }
-    Ok(Answer::Owned(Owned::Array(result)))
+    Ok(Answer::Owned(result.into_owned()))
 }
 
 /// The same fault as an early `$group` says it.
@@ -367,6 +389,10 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     };
     let appends = Appends::of(body);
     let mut value = initial.evaluate(env)?.detach();
+    if let (Some(_), Answer::Owned(value)) = (&appends, &mut value) {
+        // A tree grows at its end.
+        value.open();
+    }
     for item in items.values() {
         let mut values = [Answer::Borrowed(item), value];
         if let (Some(appends), Answer::Owned(Owned::Array(_) | Owned::String(_))) = (&appends, &values[1])
@@ -432,8 +458,8 @@ impl<'a> Appends<'a> {
 /// Puts it behind the value, if both are of one kind and that is not too much.
 fn append(value: &mut Answer<'_>, more: Owned) -> bool {
     match (value, more) {
-        (Answer::Owned(Owned::Array(items)), Owned::Array(more)) => {
-            items.extend(more);
+        (Answer::Owned(Owned::Array(items)), Owned::RawArray(more)) => {
+            items.extend(Doc::Raw(&more).values().map(Owned::from));
             true
         }
         (Answer::Owned(Owned::String(text)), Owned::String(more)) => {

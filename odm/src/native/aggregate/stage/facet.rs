@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Owned, Value};
+use super::super::super::document::{Doc, Items, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::needs::Needs;
 use super::super::pipeline::{MEMORY_LIMIT, Memory, OVER_MEMORY};
@@ -130,7 +130,7 @@ impl Facet {
         for (name, pipeline) in &self.facets {
             let rows = rows.clone();
             let input = (0..rows.len()).map(move |at| Ok(rows[at].clone()));
-            let mut results = Vec::new();
+            let mut results = Items::default();
             for row in flow(pipeline, Box::new(input))? {
                 let row = row?;
                 size += row.len();
@@ -142,9 +142,9 @@ impl Facet {
                         ),
                     ));
                 }
-                results.push(Owned::RawDocument(row.into_document()));
+                results.push(&Value::Document(Doc::Raw(&row)));
             }
-            fields.push((name.clone(), Owned::Array(results)));
+            fields.push((name.clone(), results.into_owned()));
         }
         Ok(Box::new(std::iter::once(
             write(Owned::Document(fields)).map(Row::from),

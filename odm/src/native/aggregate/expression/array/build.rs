@@ -1,6 +1,7 @@
 //! Operators that make arrays of arrays and numbers.
 
-use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::document::doc::Element;
+use super::super::super::super::document::{Items, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::arithmetic::as_i32_exact;
@@ -18,11 +19,11 @@ const ARRAY: i64 = 40;
 const ITEM: i64 = 16;
 
 pub(in super::super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let mut result = Vec::new();
+    let mut result = Items::default();
     for argument in arguments {
         match argument.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
-            Some(Value::Array(items)) => result.extend(items.values().map(Owned::from)),
+            Some(Value::Array(items)) => items.elements().for_each(|item| result.push_element(&item)),
             Some(_) => {
                 return Err(Fault::new(
                     28664,
@@ -31,7 +32,7 @@ pub(in super::super) fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -
             }
         }
     }
-    Ok(Some(Owned::Array(result)))
+    Ok(Some(result.into_owned()))
 }
 
 pub(super) fn range(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -74,11 +75,8 @@ pub(super) fn range(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
             ),
         ));
     }
-    Ok(Some(Owned::Array(
-        (0..count)
-            .map(|index| Owned::Int32((start + index * step) as i32))
-            .collect(),
-    )))
+    let numbers = (0..count).map(|index| Value::Int32((start + index * step) as i32));
+    Ok(Some(numbers.collect::<Items>().into_owned()))
 }
 
 fn bound(argument: &Answer<'_>, numeric: (i32, &str, &str), integer: (i32, &str)) -> Result<i32> {
@@ -118,9 +116,8 @@ pub(super) fn reverse(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<
             ),
         ));
     };
-    let mut result: Vec<Owned> = items.values().map(Owned::from).collect();
-    result.reverse();
-    Ok(Some(Owned::Array(result)))
+    let elements: Vec<Element<'_>> = items.elements().collect();
+    Ok(Some(elements.into_iter().rev().collect::<Items>().into_owned()))
 }
 
 /// Where the inputs of `$zip` begin.
@@ -231,7 +228,7 @@ pub(super) fn zip<'a>(
             }
         }
     }
-    let arrays: Vec<Vec<Value<'_>>> = arrays.iter().map(items).collect();
+    let arrays: Vec<Vec<Element<'_>>> = arrays.iter().map(items).collect();
     let lengths = || arrays.iter().map(Vec::len);
     let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     let defaults = match longest && least < most {
@@ -240,23 +237,24 @@ pub(super) fn zip<'a>(
             .collect::<Result<Vec<_>>>()?,
         false => Vec::new(),
     };
-    let rows = (0..if longest { most } else { least }).map(|row| {
-        let items = arrays.iter().enumerate().map(|(column, array)| {
+    let mut rows = Items::default();
+    for row in 0..if longest { most } else { least } {
+        let items = arrays.iter().enumerate().filter_map(|(column, array)| {
             match (array.get(row), defaults.get(column)) {
-                (Some(item), _) => Some(Owned::from(*item)),
-                (None, None | Some(Answer::Absent)) => Some(Owned::Null),
+                (Some(item), _) => Some(item.value()),
+                (None, None | Some(Answer::Absent)) => Some(Value::Null),
                 // A default without a value leaves its place out.
-                (None, Some(default)) => default.value().map(Owned::from),
+                (None, Some(default)) => default.value(),
             }
         });
-        Owned::Array(items.flatten().collect())
-    });
-    Ok(Some(Owned::Array(rows.collect())))
+        rows.push_array(items);
+    }
+    Ok(Some(rows.into_owned()))
 }
 
-fn items<'a>(answer: &'a Answer<'_>) -> Vec<Value<'a>> {
+fn items<'a>(answer: &'a Answer<'_>) -> Vec<Element<'a>> {
     match answer.value() {
-        Some(Value::Array(items)) => items.values().collect(),
+        Some(Value::Array(items)) => items.elements().collect(),
         _ => Vec::new(),
     }
 }

@@ -1,6 +1,10 @@
 //! Objects as arrays of their entries, and back.
 
-use super::super::super::super::document::{Doc, Fields, Owned, Value};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::super::super::super::document::doc::{framed, framed_element};
+use super::super::super::super::document::{Doc, Items, Kind, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::Answer;
@@ -19,16 +23,16 @@ pub(super) fn to_array(_: &'static Operator, arguments: &[Answer<'_>]) -> Result
             ),
         ));
     };
-    Ok(Some(Owned::Array(
-        doc.elements()
-            .map(|element| {
-                Owned::Document(vec![
-                    ("k".to_owned(), Owned::String(element.name_str().to_owned())),
-                    ("v".to_owned(), element.value().into()),
-                ])
-            })
-            .collect(),
-    )))
+    let mut entries = Items::default();
+    for element in doc.elements() {
+        entries.push_with(|name, out| {
+            framed_element(Kind::Document, name, out, |out| {
+                Value::String(element.name_str()).write_element(b"k", out);
+                element.write(b"v", out);
+            });
+        });
+    }
+    Ok(Some(entries.into_owned()))
 }
 
 pub(super) fn to_object(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -44,7 +48,8 @@ pub(super) fn to_object(_: &'static Operator, arguments: &[Answer<'_>]) -> Resul
             ),
         ));
     };
-    let mut fields: Fields = Vec::new();
+    let mut fields: Vec<(&str, Value<'_>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut pairs = None;
     for item in items.values() {
         let (name, value) = match (item, pairs) {
@@ -86,12 +91,21 @@ pub(super) fn to_object(_: &'static Operator, arguments: &[Answer<'_>]) -> Resul
                 "Key field cannot contain an embedded null byte",
             ));
         }
-        match fields.iter_mut().find(|(other, _)| other == name) {
-            Some((_, slot)) => *slot = value.into(),
-            None => fields.push((name.to_owned(), value.into())),
+        match places.entry(name) {
+            Entry::Occupied(place) => fields[*place.get()].1 = value,
+            Entry::Vacant(place) => {
+                place.insert(fields.len());
+                fields.push((name, value));
+            }
         }
     }
-    Ok(Some(Owned::Document(fields)))
+    let mut object = Vec::new();
+    framed(&mut object, |out| {
+        for (name, value) in &fields {
+            value.write_element(name.as_bytes(), out);
+        }
+    });
+    Ok(Some(Owned::RawDocument(object)))
 }
 
 fn from_pair<'a>(pair: Doc<'a>) -> Result<(&'a str, Value<'a>)> {

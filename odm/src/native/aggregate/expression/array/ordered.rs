@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::{as_f64, as_i64_exact};
-use super::super::super::super::document::{Doc, Owned, Value};
+use super::super::super::super::document::{Doc, Items, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::super::introsort;
 use super::super::super::super::sort::reached;
@@ -121,7 +121,7 @@ pub(super) fn sort(
         }
         None => {}
     }
-    Ok(Some(Owned::Array(items.into_iter().map(Owned::from).collect())))
+    array(items.into_iter())
 }
 
 fn directed(order: Ordering, descending: bool) -> Ordering {
@@ -211,7 +211,7 @@ fn n_items<'a>(arguments: &'a [Answer<'a>]) -> Result<(usize, Vec<Value<'a>>)> {
 }
 
 fn array<'a>(items: impl Iterator<Item = Value<'a>>) -> Result<Option<Owned>> {
-    Ok(Some(Owned::Array(items.map(Owned::from).collect())))
+    Ok(Some(items.collect::<Items>().into_owned()))
 }
 
 pub(super) fn first_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {

@@ -1,7 +1,7 @@
 //! Splitting and replacing.
 
 use super::super::super::super::document::size::check_text;
-use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::document::{Items, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::operator::Operator;
@@ -33,12 +33,9 @@ pub(super) fn split(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
     if by.is_empty() {
         return Err(Fault::new(40087, "$split requires a non-empty separator"));
     }
-    Ok(Some(Owned::Array(
-        input
-            .split(by)
-            .map(|part| Owned::String(part.to_owned()))
-            .collect(),
-    )))
+    Ok(Some(
+        input.split(by).map(Value::String).collect::<Items>().into_owned(),
+    ))
 }
 
 /// The arguments of `$replaceOne` and `$replaceAll`: `input`, `find`, `replacement`.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::super::super::super::collation::Collation;
-use super::super::super::super::super::document::{Owned, Value};
+use super::super::super::super::super::document::{Items, Owned, Value};
 use super::super::super::super::super::fault::Result;
 use super::super::super::super::expression::Scope;
 use super::super::super::Context;
@@ -194,13 +194,13 @@ impl Inside<'_> {
             }
             Kept::Best(best) => best.front().map_or(Owned::Null, |(_, value)| value.clone()),
             // A set that is sorted.
-            Kept::Set(set) => Owned::Array(set.values().filter_map(VecDeque::front).cloned().collect()),
+            Kept::Set(set) => array(set.values().filter_map(VecDeque::front)),
             Kept::List { items, most } => {
                 let skipped = match self.accumulator.operator {
                     Operator::Several(Which::Last, _) => items.len().saturating_sub(*most),
                     _ => 0,
                 };
-                Owned::Array(items.iter().skip(skipped).take(*most).cloned().collect())
+                array(items.iter().skip(skipped).take(*most))
             }
             Kept::Ranked { items, most } => {
                 let (which, is_ranked) = match &self.accumulator.operator {
@@ -208,19 +208,25 @@ impl Inside<'_> {
                     Operator::Several(which, _) => (*which, false),
                     _ => (Which::Min, false),
                 };
-                let mut best: Vec<Owned> = match which {
-                    Which::Max | Which::LastMax => items.values().rev().take(*most).cloned().collect(),
-                    _ => items.values().take(*most).cloned().collect(),
+                let mut best: Vec<&Owned> = match which {
+                    Which::Max | Which::LastMax => items.values().rev().take(*most).collect(),
+                    _ => items.values().take(*most).collect(),
                 };
                 // The last of an order stand in it; the greatest come first.
                 if is_ranked && matches!(which, Which::Max | Which::LastMax) {
                     best.reverse();
                 }
                 match self.accumulator.operator {
-                    Operator::Ranked { count: None, .. } => best.into_iter().next().unwrap_or(Owned::Null),
-                    _ => Owned::Array(best),
+                    Operator::Ranked { count: None, .. } => {
+                        best.first().map_or(Owned::Null, |value| (*value).clone())
+                    }
+                    _ => array(best.into_iter()),
                 }
             }
         }
     }
+}
+
+fn array<'a>(values: impl Iterator<Item = &'a Owned>) -> Owned {
+    values.map(Owned::as_value).collect::<Items>().into_owned()
 }

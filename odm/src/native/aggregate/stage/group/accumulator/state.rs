@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::super::super::super::super::collation::Collation;
 use super::super::super::super::super::document::number::as_f64;
-use super::super::super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::super::super::document::{Doc, Fields, Items, Owned, Value};
 use super::super::super::super::super::fault::{Fault, Result};
 use super::super::super::super::expression::{Expression, Scope, count_argument, merge_into};
 use super::super::super::super::pipeline::MEMORY_LIMIT;
@@ -22,7 +22,7 @@ pub(in super::super::super) enum State {
     /// `seen` is used for sets only.
     Items {
         seen: HashSet<Vec<u8>>,
-        items: Vec<Owned>,
+        items: Items,
         bytes: usize,
     },
     Count(i64),
@@ -60,7 +60,7 @@ impl Accumulator {
             Operator::Min | Operator::Max | Operator::First | Operator::Last => State::One(None),
             Operator::Push | Operator::AddToSet => State::Items {
                 seen: HashSet::new(),
-                items: Vec::new(),
+                items: Items::default(),
                 bytes: 0,
             },
             Operator::Count => State::Count(0),
@@ -175,7 +175,7 @@ impl Accumulator {
                     "array"
                 };
                 let size = held(&value);
-                items.push(value.into());
+                items.push(&value);
                 *bytes += size;
                 check_items(*bytes, name, items.len())?;
                 return Ok(size);
@@ -231,7 +231,7 @@ impl Accumulator {
     /// The result by now, of a group that goes on.
     pub(in super::super::super) fn result(&self, state: &State) -> Owned {
         match state {
-            State::Items { items, .. } => Owned::Array(items.clone()),
+            State::Items { items, .. } => items.to_owned(),
             state => self.finish(state.clone()),
         }
     }
@@ -245,7 +245,7 @@ impl Accumulator {
             (Operator::DeviationSample, State::Deviation(deviation)) => deviation.sample(),
             (_, State::Deviation(deviation)) => deviation.population(),
             (_, State::One(value)) => value.unwrap_or(Owned::Null),
-            (_, State::Items { items, .. }) => Owned::Array(items),
+            (_, State::Items { items, .. }) => items.into_owned(),
             (_, State::Count(count)) => i32::try_from(count).map_or(Owned::Int64(count), Owned::Int32),
             (_, State::Fields(fields)) => Owned::Document(fields),
             (_, State::Bounded { items, .. }) => Owned::Array(items.into()),
