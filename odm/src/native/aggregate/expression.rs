@@ -26,6 +26,7 @@ mod set;
 mod shown;
 mod string;
 mod variable;
+mod wide;
 
 use super::super::collation::{Collation, has_text, is_one_text};
 use super::super::document::doc::{framed, framed_element};
@@ -50,6 +51,7 @@ pub(crate) use self::operator::names;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::{NO_SEARCH, check_variable_name};
 pub(crate) use self::variable::random;
+pub(crate) use self::wide::Wide;
 
 /// A parsed expression.
 #[derive(Clone, Debug)]
@@ -76,6 +78,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) is_early: bool,
     /// Of what is in `root`.
     pub(crate) offsets: Offsets,
+    /// Of `root` itself.
+    pub(crate) wide: Wide,
 }
 
 impl<'a> Scope<'a> {
@@ -89,6 +93,7 @@ impl<'a> Scope<'a> {
             collation: Collation::default(),
             is_early: false,
             offsets: Offsets::default(),
+            wide: Wide::default(),
         }
     }
 }
@@ -670,7 +675,13 @@ fn cluster_time(now: i64) -> Value<'static> {
 
 fn evaluate_path<'a>(base: &'a Base, segments: &'a [String], env: Env<'a>) -> Result<Answer<'a>> {
     let value = match base {
-        Base::Root => Some(Value::Document(env.scope.root)),
+        Base::Root => {
+            let Some((name, rest)) = segments.split_first() else {
+                return Ok(Answer::Borrowed(Value::Document(env.scope.root)));
+            };
+            let value = env.scope.wide.get(env.scope.root, name);
+            return Ok(value.map_or(Answer::Missing, |value| path::walk(value, rest)));
+        }
         Base::Now => Some(Value::DateTime(env.scope.now)),
         Base::ClusterTime => Some(cluster_time(env.scope.now)),
         Base::Local { frame, index, .. } => {

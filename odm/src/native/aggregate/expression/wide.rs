@@ -1,0 +1,115 @@
+//! Where the fields of a wide document are: whoever asks it for many would go through all of it for each.
+
+use std::cell::RefCell;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::super::document::{Doc, Elements, Value};
+
+/// The fields of one document by the hashes of their names, known when some were asked for. It must not be taken along to
+/// another document, whose bytes may have the place of this one's in memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wide(RefCell<Asked>);
+
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    /// Where the bytes of the document are, and how many.
+    bytes: (usize, usize),
+    count: usize,
+    /// Hashes and places, in order: of equal names the first field is the first.
+    fields: Vec<(u64, u32)>,
+}
+
+/// Shorter documents are gone through.
+const LONG: usize = 1024;
+
+/// So many fields are looked for by going through it.
+const FEW: usize = 8;
+
+impl Wide {
+    /// The value of the document's first field of this name.
+    pub(super) fn get<'a>(&self, document: Doc<'a>, name: &str) -> Option<Value<'a>> {
+        match document {
+            Doc::Raw(bytes) if bytes.len() >= LONG => self.looked_up(bytes, name),
+            _ => document.get(name),
+        }
+    }
+
+    fn looked_up<'a>(&self, bytes: &'a [u8], name: &str) -> Option<Value<'a>> {
+        let own = (bytes.as_ptr().addr(), bytes.len());
+        let mut asked = self.0.borrow_mut();
+        if asked.bytes != own {
+            *asked = Asked {
+                bytes: own,
+                ..Asked::default()
+            };
+        }
+        asked.count += 1;
+        if asked.count <= FEW {
+            return Doc::Raw(bytes).get(name);
+        }
+        if asked.fields.is_empty() {
+            asked.fields = fields_of(bytes)?;
+        }
+        let hash = xxh3_64(name.as_bytes());
+        let first = asked.fields.partition_point(|(other, _)| *other < hash);
+        let equal = asked.fields[first..]
+            .iter()
+            .take_while(|(other, _)| *other == hash);
+        equal.into_iter().find_map(|(_, offset)| {
+            let rest = bytes.get(usize::try_from(*offset).ok()?..bytes.len().checked_sub(1)?)?;
+            let element = Elements::Raw(rest).next()?;
+            (element.name() == name.as_bytes()).then(|| element.value())
+        })
+    }
+}
+
+fn fields_of(bytes: &[u8]) -> Option<Vec<(u64, u32)>> {
+    let mut elements = Doc::Raw(bytes).elements();
+    let mut fields = Vec::new();
+    while let Elements::Raw(rest) = &elements {
+        // The terminator is no part of the rest.
+        let offset = bytes.len().checked_sub(rest.len() + 1)?;
+        let Some(element) = elements.next() else {
+            break;
+        };
+        fields.push((xxh3_64(element.name()), u32::try_from(offset).ok()?));
+    }
+    fields.sort_unstable();
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn first_fields_are_found_on_every_asking() {
+        let mut document = rawdoc! {};
+        for n in 0..100 {
+            // Some names come twice.
+            document.append(format!("field {}", n % 90).as_str(), n);
+        }
+        document.append("", "x".repeat(LONG));
+        let other = rawdoc! { "field 1": "y".repeat(LONG), "field 2": 2 };
+        let few = rawdoc! { "field 1": 1 };
+        let wide = Wide::default();
+        for _ in 0..3 {
+            for document in [&document, &other, &few] {
+                let document = Doc::Raw(document.as_bytes());
+                for n in 0..110 {
+                    let name = format!("field {n}");
+                    for name in ["", &name] {
+                        assert_eq!(
+                            format!("{:?}", wide.get(document, name)),
+                            format!("{:?}", document.get(name)),
+                            "{name}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
