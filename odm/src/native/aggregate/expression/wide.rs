@@ -83,22 +83,26 @@ fn fields_of(bytes: &[u8]) -> Option<Vec<(u64, u32)>> {
 mod tests {
     use bson::rawdoc;
 
+    use super::super::super::super::document::doc::framed;
     use super::*;
 
     #[test]
     fn first_fields_are_found_on_every_asking() {
-        let mut document = rawdoc! {};
-        for n in 0..100 {
-            // Some names come twice.
-            document.append(format!("field {}", n % 90).as_str(), n);
-        }
-        document.append("", "x".repeat(LONG));
+        let mut document = Vec::new();
+        framed(&mut document, |out| {
+            for n in 0..100 {
+                // Some names come twice.
+                let name = format!("field {}", n % 90);
+                Value::Int32(n).write_element(name.as_bytes(), out);
+            }
+            Value::String(&"x".repeat(LONG)).write_element(b"", out);
+        });
         let other = rawdoc! { "field 1": "y".repeat(LONG), "field 2": 2 };
         let few = rawdoc! { "field 1": 1 };
         let wide = Wide::default();
         for _ in 0..3 {
-            for document in [&document, &other, &few] {
-                let document = Doc::Raw(document.as_bytes());
+            for document in [&document, other.as_bytes(), few.as_bytes()] {
+                let document = Doc::Raw(document);
                 for n in 0..110 {
                     let name = format!("field {n}");
                     for name in ["", &name] {
