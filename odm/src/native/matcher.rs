@@ -245,7 +245,7 @@ impl Matcher {
         };
         self.fold(Some(&known))?;
         // Where nothing can fail, nobody sees in which order conditions are asked.
-        if !self.computes() && self.root.chooses() {
+        if !self.computes() && self.root.may_be_listed() {
             let root = std::mem::replace(&mut self.root, Node::Always);
             self.root = root.simplified().listed();
         }
@@ -254,7 +254,7 @@ impl Matcher {
 
     /// Whether it is another one where it is [settled](Matcher::settled).
     pub(crate) fn is_to_settle(&self) -> bool {
-        self.computes() || self.root.chooses()
+        self.computes() || self.root.may_be_listed()
     }
 
     /// Whether it has an expression.

@@ -1,5 +1,6 @@
 //! A document or array, borrowed: raw bytes or a slice of an owned tree, behind one reader.
 
+use super::items::Numerals;
 use super::owned::Owned;
 use super::raw::{self, RawFields};
 use super::value::{Kind, Value};
@@ -50,6 +51,31 @@ impl<'a> Doc<'a> {
             Doc::Raw(bytes) => Elements::Raw(bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or(&[])),
             Doc::Fields(fields) => Elements::Fields(fields.iter()),
             Doc::Items(items) => Elements::Items(items.iter()),
+        }
+    }
+
+    /// The elements of raw bytes, each with the place where it begins in them; none of a tree.
+    pub(crate) fn placed(self) -> impl Iterator<Item = (usize, Element<'a>)> {
+        let length = match self {
+            Doc::Raw(bytes) => bytes.len(),
+            Doc::Fields(_) | Doc::Items(_) => 0,
+        };
+        let mut elements = self.elements();
+        std::iter::from_fn(move || {
+            let Elements::Raw(rest) = &elements else {
+                return None;
+            };
+            // The terminator is no part of the rest.
+            let at = length.checked_sub(rest.len() + 1)?;
+            Some((at, elements.next()?))
+        })
+    }
+
+    /// The element of raw bytes that begins at a place that [`placed`](Doc::placed) gave.
+    pub(crate) fn placed_at(self, at: usize) -> Option<Element<'a>> {
+        match self {
+            Doc::Raw(bytes) => Elements::Raw(bytes.get(at..bytes.len().checked_sub(1)?)?).next(),
+            Doc::Fields(_) | Doc::Items(_) => None,
         }
     }
 
@@ -119,9 +145,10 @@ impl<'a> Doc<'a> {
         match self {
             Doc::Raw(bytes) => out.extend_from_slice(bytes),
             Doc::Fields(_) | Doc::Items(_) => framed(out, |out| {
-                let mut name = [0u8; 20];
-                for (index, value) in self.values().enumerate() {
-                    value.write_element(decimal(index, &mut name), out);
+                let mut numerals = Numerals::default();
+                for value in self.values() {
+                    value.write_element(numerals.name(), out);
+                    numerals.advance();
                 }
             }),
         }

@@ -125,8 +125,7 @@ impl Node {
         }
     }
 
-    /// Whether there are choices between conditions.
-    pub(super) fn chooses(&self) -> bool {
+    fn chooses(&self) -> bool {
         match self {
             Node::Or(_) => true,
             Node::And(nodes) => nodes.iter().any(Node::chooses),
@@ -134,6 +133,23 @@ impl Node {
                 predicate: Predicate::ElementObject(node),
                 ..
             } => node.chooses(),
+            _ => false,
+        }
+    }
+
+    /// Whether there may be choices of values of one field, which a list answers sooner.
+    pub(super) fn may_be_listed(&self) -> bool {
+        let is_value = |node: &Node| matches!(node, Node::Field { predicate, .. } if matches!(kind(predicate), Kind::Equal | Kind::Regex));
+        match self {
+            Node::Or(nodes) => {
+                nodes.iter().filter(|node| is_value(node)).nth(1).is_some()
+                    || nodes.iter().any(Node::may_be_listed)
+            }
+            Node::And(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::may_be_listed),
+            Node::Field {
+                predicate: Predicate::ElementObject(node),
+                ..
+            } => node.may_be_listed(),
             _ => false,
         }
     }

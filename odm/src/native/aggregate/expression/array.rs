@@ -2,7 +2,7 @@
 
 pub(super) mod build;
 mod entries;
-mod offsets;
+pub(super) mod offsets;
 mod ordered;
 
 use super::super::super::collation::Collation;

@@ -12,8 +12,9 @@ use super::super::super::document::{Owned, Value, number};
 use super::super::super::fault::{Fault, Result};
 use super::arithmetic::as_i32_exact;
 use super::comparison::compare_answers;
+use super::evaluate::answer_at;
 use super::operator::{self, Arguments, Body, Operator, comparing, lazy, strict};
-use super::{Answer, answer_at, set, variable};
+use super::{Answer, set, variable};
 
 static OPERATORS: &[Operator] = &[
     strict("$abs", Arguments::Exactly(1), abs),

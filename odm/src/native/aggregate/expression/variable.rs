@@ -133,14 +133,13 @@ fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -
 
 /// Makes trees of new arrays of whose places some may be asked for.
 fn open_long(values: &mut [Answer<'_>], body: &Node) {
-    const LONG: usize = 256;
     let mut asks = None;
     for value in values {
-        if let Answer::Owned(array @ Owned::RawArray(_)) = value
-            && matches!(array, Owned::RawArray(bytes) if bytes.len() >= LONG)
+        if let Answer::Owned(made) = value
+            && matches!(made, Owned::RawArray(bytes) if bytes.len() >= array::offsets::LONG)
             && *asks.get_or_insert_with(|| !body.all_operators(&|name| name != "$arrayElemAt"))
         {
-            array.open();
+            made.open();
         }
     }
 }

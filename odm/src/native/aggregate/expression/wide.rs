@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::super::document::{Doc, Elements, Value};
+use super::super::super::document::{Doc, Value};
 
 /// The fields of one document by the hashes of their names, known when some were asked for. It must not be taken along to
 /// another document, whose bytes may have the place of this one's in memory.
@@ -17,7 +17,7 @@ struct Asked {
     bytes: (usize, usize),
     count: usize,
     /// Hashes and places, in order: of equal names the first field is the first.
-    fields: Vec<(u64, u32)>,
+    fields: Vec<(u64, usize)>,
 }
 
 /// Shorter documents are gone through.
@@ -30,13 +30,14 @@ impl Wide {
     /// The value of the document's first field of this name.
     pub(super) fn get<'a>(&self, document: Doc<'a>, name: &str) -> Option<Value<'a>> {
         match document {
-            Doc::Raw(bytes) if bytes.len() >= LONG => self.looked_up(bytes, name),
+            Doc::Raw(bytes) if bytes.len() >= LONG => {
+                self.looked_up(document, (bytes.as_ptr().addr(), bytes.len()), name)
+            }
             _ => document.get(name),
         }
     }
 
-    fn looked_up<'a>(&self, bytes: &'a [u8], name: &str) -> Option<Value<'a>> {
-        let own = (bytes.as_ptr().addr(), bytes.len());
+    fn looked_up<'a>(&self, document: Doc<'a>, own: (usize, usize), name: &str) -> Option<Value<'a>> {
         let mut asked = self.0.borrow_mut();
         if asked.bytes != own {
             *asked = Asked {
@@ -46,37 +47,28 @@ impl Wide {
         }
         asked.count += 1;
         if asked.count <= FEW {
-            return Doc::Raw(bytes).get(name);
+            return document.get(name);
         }
         if asked.fields.is_empty() {
-            asked.fields = fields_of(bytes)?;
+            asked.fields = fields_of(document);
         }
         let hash = xxh3_64(name.as_bytes());
         let first = asked.fields.partition_point(|(other, _)| *other < hash);
-        let equal = asked.fields[first..]
+        let mut equal = asked.fields[first..]
             .iter()
             .take_while(|(other, _)| *other == hash);
-        equal.into_iter().find_map(|(_, offset)| {
-            let rest = bytes.get(usize::try_from(*offset).ok()?..bytes.len().checked_sub(1)?)?;
-            let element = Elements::Raw(rest).next()?;
-            (element.name() == name.as_bytes()).then(|| element.value())
+        equal.find_map(|(_, at)| {
+            let field = document.placed_at(*at)?;
+            (field.name() == name.as_bytes()).then(|| field.value())
         })
     }
 }
 
-fn fields_of(bytes: &[u8]) -> Option<Vec<(u64, u32)>> {
-    let mut elements = Doc::Raw(bytes).elements();
-    let mut fields = Vec::new();
-    while let Elements::Raw(rest) = &elements {
-        // The terminator is no part of the rest.
-        let offset = bytes.len().checked_sub(rest.len() + 1)?;
-        let Some(element) = elements.next() else {
-            break;
-        };
-        fields.push((xxh3_64(element.name()), u32::try_from(offset).ok()?));
-    }
+fn fields_of(document: Doc<'_>) -> Vec<(u64, usize)> {
+    let fields = document.placed().map(|(at, field)| (xxh3_64(field.name()), at));
+    let mut fields: Vec<_> = fields.collect();
     fields.sort_unstable();
-    Some(fields)
+    fields
 }
 
 #[cfg(test)]

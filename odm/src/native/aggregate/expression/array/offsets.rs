@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::super::super::super::document::{Doc, Elements, Value};
+use super::super::super::super::document::{Doc, Value};
 
 /// The arrays of one document of which a place was asked for. It must not be taken along to another document, whose bytes
 /// may have the place of this one's in memory.
@@ -14,11 +14,11 @@ struct Array {
     /// Where its bytes are, and how many: no other array of the document has the same.
     bytes: (usize, usize),
     /// The elements, from its beginning; none until it is asked for again.
-    elements: Vec<u32>,
+    elements: Vec<usize>,
 }
 
 /// Shorter arrays are walked.
-const LONG: usize = 256;
+pub(crate) const LONG: usize = 256;
 
 /// Of so many arrays it is known.
 const MOST: usize = 8;
@@ -56,15 +56,14 @@ impl Offsets {
             return walked(Doc::Raw(bytes), place);
         };
         if array.elements.is_empty() {
-            array.elements = elements_of(bytes)?;
+            array.elements = Doc::Raw(bytes).placed().map(|(at, _)| at).collect();
         }
         let at = match place {
             Place::FromStart(at) => at,
             Place::FromEnd(back) => array.elements.len().checked_sub(back)?,
         };
-        let offset = usize::try_from(*array.elements.get(at)?).ok()?;
-        let mut elements = Elements::Raw(bytes.get(offset..bytes.len().checked_sub(1)?)?);
-        elements.next().map(|element| element.value())
+        let element = Doc::Raw(bytes).placed_at(*array.elements.get(at)?)?;
+        Some(element.value())
     }
 }
 
@@ -79,20 +78,6 @@ fn walked(array: Doc<'_>, place: Place) -> Option<Value<'_>> {
         Place::FromStart(at) => array.at(at),
         Place::FromEnd(back) => array.at(array.count().checked_sub(back)?),
     }
-}
-
-fn elements_of(bytes: &[u8]) -> Option<Vec<u32>> {
-    let mut elements = Doc::Raw(bytes).elements();
-    let mut offsets = Vec::new();
-    while let Elements::Raw(rest) = &elements {
-        // The terminator is no part of the rest.
-        let offset = bytes.len().checked_sub(rest.len() + 1)?;
-        if elements.next().is_none() {
-            break;
-        }
-        offsets.push(u32::try_from(offset).ok()?);
-    }
-    Some(offsets)
 }
 
 #[cfg(test)]
