@@ -14,10 +14,14 @@ pub(crate) struct RawField<'a> {
 impl<'a> RawField<'a> {
     /// Decodes the value. A value that cannot be decoded, which validated bytes do not hold, reads as null.
     pub(crate) fn value(&self) -> Value<'a> {
-        Kind::from_byte(self.kind)
-            .and_then(|kind| decode(kind, self.payload))
-            .unwrap_or(Value::Null)
+        value(self.kind, self.payload)
     }
+}
+
+fn value(kind: u8, payload: &[u8]) -> Value<'_> {
+    Kind::from_byte(kind)
+        .and_then(|kind| decode(kind, payload))
+        .unwrap_or(Value::Null)
 }
 
 impl<'a> RawField<'a> {
@@ -88,13 +92,20 @@ impl<'a> RawFields<'a> {
 
     /// The value of the first field with this name.
     #[inline]
-    pub(crate) fn find(mut self, name: &str) -> Option<Value<'a>> {
-        while let Some(field) = self.next() {
-            if field.is_named(name) {
-                return Some(field.value());
+    pub(crate) fn find(self, name: &str) -> Option<Value<'a>> {
+        // The fields before it are skipped in one loop, of which no field is made.
+        let name = name.as_bytes();
+        let mut rest = self.0;
+        loop {
+            let (&kind, after) = rest.split_first()?;
+            let end = name_length(after)?;
+            let payload = after.get(end + 1..)?;
+            let (payload, next) = payload.split_at_checked(length(kind, payload)?)?;
+            if end == name.len() && after.first() == name.first().or(Some(&0)) && after.starts_with(name) {
+                return Some(value(kind, payload));
             }
+            rest = next;
         }
-        None
     }
 }
 
