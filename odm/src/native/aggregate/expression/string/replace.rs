@@ -33,9 +33,13 @@ pub(super) fn split(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
     if by.is_empty() {
         return Err(Fault::new(40087, "$split requires a non-empty separator"));
     }
-    Ok(Some(
-        input.split(by).map(Value::String).collect::<Items>().into_owned(),
-    ))
+    // One character is looked for byte by byte, many at a time; a text in all its places by preparing for it.
+    let mut characters = by.chars();
+    let parts: Items = match (characters.next(), characters.next()) {
+        (Some(one), None) => input.split(one).map(Value::String).collect(),
+        _ => input.split(by).map(Value::String).collect(),
+    };
+    Ok(Some(parts.into_owned()))
 }
 
 /// The arguments of `$replaceOne` and `$replaceAll`: `input`, `find`, `replacement`.
