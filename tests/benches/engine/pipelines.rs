@@ -321,6 +321,32 @@ fn whole() -> Vec<(&'static str, usize, Vec<Document>)> {
             ],
         ),
         (
+            "filter of numbers",
+            500,
+            vec![
+                doc! { "$limit": 500 },
+                doc! { "$project": { "kept": { "$size": { "$filter": {
+                    "input": { "$range": [0, 500] }, "cond": { "$and": [{ "$gt": ["$$this", 100] }, { "$lt": ["$$this", "$n"] }] },
+                } } } } },
+            ],
+        ),
+        (
+            "sum of numbers",
+            500,
+            vec![
+                doc! { "$limit": 500 },
+                doc! { "$project": { "sum": { "$reduce": {
+                    "input": { "$range": [0, 500] }, "initialValue": 0,
+                    "in": { "$add": ["$$value", { "$multiply": ["$$this", 2] }] },
+                } } } },
+            ],
+        ),
+        (
+            "parts of a text",
+            20_000,
+            vec![doc! { "$project": { "parts": { "$size": { "$split": ["$text", "5"] } } } }],
+        ),
+        (
             "lookup without an index",
             100,
             vec![

@@ -23,6 +23,7 @@ mod object;
 mod operator;
 mod parse;
 mod renamed;
+mod scalar;
 mod set;
 mod shown;
 mod string;

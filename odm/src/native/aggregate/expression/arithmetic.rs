@@ -14,16 +14,20 @@ use super::super::print;
 use super::super::sum::Sum;
 use super::Answer;
 use super::date::DURATION_OVERFLOW;
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, of_two, strict};
+use super::scalar;
 
 pub(super) use self::trigonometry::OPERATORS as TRIGONOMETRY;
 
 pub(super) static OPERATORS: &[Operator] = &[
-    strict("$add", Arguments::Any, add),
-    strict("$subtract", Arguments::Exactly(2), subtract),
-    strict("$multiply", Arguments::Any, multiply),
-    strict("$divide", Arguments::Exactly(2), divide),
-    strict("$mod", Arguments::Exactly(2), modulo),
+    of_two(strict("$add", Arguments::Any, add), scalar::add),
+    of_two(
+        strict("$subtract", Arguments::Exactly(2), subtract),
+        scalar::subtract,
+    ),
+    of_two(strict("$multiply", Arguments::Any, multiply), scalar::multiply),
+    of_two(strict("$divide", Arguments::Exactly(2), divide), scalar::divide),
+    of_two(strict("$mod", Arguments::Exactly(2), modulo), scalar::remainder),
     strict("$abs", Arguments::Exactly(1), |operator, arguments| {
         number(operator, arguments, abs)
     }),
@@ -279,7 +283,7 @@ fn divide(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned
 }
 
 /// Evaluates one of the operators on two values.
-fn of_two(
+fn of_both(
     function: fn(&'static Operator, &[Answer<'_>]) -> Result<Option<Owned>>,
     a: &Value<'_>,
     b: &Value<'_>,
@@ -296,23 +300,23 @@ pub(crate) fn sum(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
         (Value::Decimal128(_), other) | (other, Value::Decimal128(_)) if other.is_number() => {
             Ok(decimal_of(a, b, Decimal::add))
         }
-        _ => of_two(add, a, b),
+        _ => of_both(add, a, b),
     }
 }
 
 /// `$subtract`.
 pub(crate) fn difference(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
-    of_two(subtract, a, b)
+    of_both(subtract, a, b)
 }
 
 /// `$multiply` of two values.
 pub(crate) fn product(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
-    of_two(multiply, a, b)
+    of_both(multiply, a, b)
 }
 
 /// `$divide`.
 pub(crate) fn quotient(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
-    of_two(divide, a, b)
+    of_both(divide, a, b)
 }
 
 pub(crate) fn is_zero(value: &Value<'_>) -> bool {

@@ -9,14 +9,16 @@ use super::{Answer, Env, Node, Scope, fold_all, type_name};
 pub(super) static OPERATORS: &[Operator] = &[
     Operator {
         fold: Some(|arguments, known| fold_logic(arguments, false, known)),
+        truth: Some(|arguments, env| logic(arguments, env, false)),
         ..lazy("$and", Arguments::Any, |_, arguments, env| {
-            logic(arguments, env, false)
+            logic(arguments, env, false).map(said)
         })
     },
     Operator {
         fold: Some(|arguments, known| fold_logic(arguments, true, known)),
+        truth: Some(|arguments, env| logic(arguments, env, true)),
         ..lazy("$or", Arguments::Any, |_, arguments, env| {
-            logic(arguments, env, true)
+            logic(arguments, env, true).map(said)
         })
     },
     strict("$not", Arguments::Exactly(1), |_, arguments| {
@@ -37,13 +39,17 @@ pub(super) static OPERATORS: &[Operator] = &[
 ];
 
 /// `$and` stops at the first false, `$or` (`stop` is true) at the first true.
-fn logic<'a>(arguments: &'a [Node], env: Env<'a>, stop: bool) -> Result<Answer<'a>> {
+fn logic(arguments: &[Node], env: Env<'_>, stop: bool) -> Result<bool> {
     for node in arguments {
-        if node.evaluate(env)?.is_true() == stop {
-            return Ok(Answer::Owned(Owned::Bool(stop)));
+        if node.truth(env)? == stop {
+            return Ok(stop);
         }
     }
-    Ok(Answer::Owned(Owned::Bool(!stop)))
+    Ok(!stop)
+}
+
+fn said(truth: bool) -> Answer<'static> {
+    Answer::Owned(Owned::Bool(truth))
 }
 
 /// The name of what is left of `$and` and `$or` of one argument and constants that decide nothing.
@@ -144,7 +150,7 @@ fn parse_cond(parser: &mut Parser<'_>, operator: &'static Operator, value: &Valu
 fn cond<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     match arguments {
         [test, then, otherwise] => {
-            if test.evaluate(env)?.is_true() {
+            if test.truth(env)? {
                 then.evaluate(env)
             } else {
                 otherwise.evaluate(env)
@@ -259,7 +265,7 @@ fn no_branch() -> Fault {
 fn switch<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     for pair in arguments.chunks(2) {
         match pair {
-            [case, then] if case.evaluate(env)?.is_true() => {
+            [case, then] if case.truth(env)? => {
                 return then.evaluate(env);
             }
             [Node::Absent] => return Err(no_branch()),

@@ -33,7 +33,22 @@ impl Node {
                 framed(&mut array, |out| write_items(items, env, out))?;
                 Ok(Answer::Owned(Owned::RawArray(array)))
             }
-            Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
+            Node::Call { operator, arguments } => match self.scalar(env) {
+                Some(scalar) => Ok(Answer::Owned(scalar.owned())),
+                None => evaluate_call(operator, arguments, env),
+            },
+        }
+    }
+
+    /// Whether the value is true.
+    pub(super) fn truth(&self, env: Env<'_>) -> Result<bool> {
+        let Node::Call { operator, arguments } = self else {
+            return Ok(self.evaluate(env)?.is_true());
+        };
+        match (operator.truth, self.scalar(env)) {
+            (Some(truth), _) => told(operator, env, truth(arguments, env)),
+            (None, Some(scalar)) => Ok(scalar.is_true()),
+            (None, None) => Ok(evaluate_call(operator, arguments, env)?.is_true()),
         }
     }
 
@@ -48,10 +63,11 @@ impl Node {
                 let body = |out: &mut Vec<u8>| write_items(items, env, out);
                 framed_element(Kind::Array, name, out, body)?;
             }
-            node => match node.evaluate(env)?.value() {
-                Some(value) => value.write_element(name, out),
-                None => return Ok(false),
+            Node::Call { operator, arguments } => match self.scalar(env) {
+                Some(scalar) => scalar.value().write_element(name, out),
+                None => return Ok(write_answer(&evaluate_call(operator, arguments, env)?, name, out)),
             },
+            node => return Ok(write_answer(&node.evaluate(env)?, name, out)),
         }
         Ok(true)
     }
@@ -63,6 +79,14 @@ impl Node {
         }
         Ok(())
     }
+}
+
+fn write_answer(answer: &Answer<'_>, name: &[u8], out: &mut Vec<u8>) -> bool {
+    let value = answer.value();
+    if let Some(value) = value {
+        value.write_element(name, out);
+    }
+    value.is_some()
 }
 
 fn write_fields(fields: &[(String, Node)], env: Env<'_>, out: &mut Vec<u8>) -> Result<()> {
@@ -81,7 +105,11 @@ fn write_items(items: &[Node], env: Env<'_>, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+pub(super) fn evaluate_call<'a>(
+    operator: &'static Operator,
+    arguments: &'a [Node],
+    env: Env<'a>,
+) -> Result<Answer<'a>> {
     match operator.body {
         Body::Lazy(function) => told(operator, env, function(operator, arguments, env)),
         Body::Comparing(function) => {

@@ -7,6 +7,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::parse::Parser;
+use super::scalar::OfTwo;
 use super::{Answer, Env, Node, Scope};
 
 /// One operator: its name with the `$`, how its arguments are read, what it computes.
@@ -18,7 +19,14 @@ pub(super) struct Operator {
     pub(super) is_pure: bool,
     /// Folds in place of the general rule; a node in return replaces the call.
     pub(super) fold: Option<Fold>,
+    /// What it makes of two scalars.
+    pub(super) of_two: Option<OfTwo>,
+    /// Whether the call is true, of an operator that asks its arguments no more than that.
+    pub(super) truth: Option<Truth>,
 }
+
+/// Asks the arguments of a call for no more than whether they are true.
+pub(super) type Truth = fn(&[Node], Env<'_>) -> Result<bool>;
 
 /// Looks at the arguments of a call; a node in return replaces the call.
 pub(super) type Fold = fn(&mut Vec<Node>, Option<&Scope<'_>>) -> Result<Option<Node>>;
@@ -65,6 +73,8 @@ pub(super) const fn strict(name: &'static str, arguments: Arguments, function: S
         body: Body::Strict(function),
         is_pure: true,
         fold: None,
+        of_two: None,
+        truth: None,
     }
 }
 
@@ -76,6 +86,8 @@ pub(super) const fn comparing(name: &'static str, arguments: Arguments, function
         body: Body::Comparing(function),
         is_pure: true,
         fold: None,
+        of_two: None,
+        truth: None,
     }
 }
 
@@ -87,6 +99,8 @@ pub(super) const fn reaching(name: &'static str, arguments: Arguments, function:
         body: Body::Reaching(function),
         is_pure: true,
         fold: None,
+        of_two: None,
+        truth: None,
     }
 }
 
@@ -98,6 +112,8 @@ pub(super) const fn lazy(name: &'static str, arguments: Arguments, function: Laz
         body: Body::Lazy(function),
         is_pure: true,
         fold: None,
+        of_two: None,
+        truth: None,
     }
 }
 
@@ -109,7 +125,15 @@ pub(super) const fn asking(name: &'static str, arguments: Arguments, function: A
         body: Body::Asking(function),
         is_pure: true,
         fold: None,
+        of_two: None,
+        truth: None,
     }
+}
+
+/// The same operator, which makes this of two scalars.
+pub(super) const fn of_two(mut operator: Operator, function: OfTwo) -> Operator {
+    operator.of_two = Some(function);
+    operator
 }
 
 /// The same operator, but not computed before the run: the server does not optimize it, so that what is wrong with

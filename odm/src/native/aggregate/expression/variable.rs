@@ -280,7 +280,7 @@ fn filtered<'a>(
     let mut result = Items::default();
     for element in items.elements() {
         let item = [Answer::Borrowed(element.value())];
-        if with_bound(&item, env, |env| Ok(body.evaluate(env)?.is_true()))? {
+        if with_bound(&item, env, |env| body.truth(env))? {
             result.push_element(&element);
             if result.len() >= limit {
                 break;

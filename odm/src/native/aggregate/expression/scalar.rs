@@ -1,0 +1,282 @@
+//! Numbers, dates and truths that are computed as they are: an answer is of the size of the largest value, and costs more to
+//! hand on than an addition to compute.
+
+use std::cmp::Ordering;
+
+use super::super::super::document::{Owned, Value};
+use super::{Answer, Base, Env, Node, truth};
+
+/// A value that takes a machine word.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scalar {
+    Bool(bool),
+    Int32(i32),
+    Int64(i64),
+    Double(f64),
+    DateTime(i64),
+}
+
+/// What an operator makes of two of them; nothing where the rule is another than the usual one.
+pub(super) type OfTwo = fn(Scalar, Scalar) -> Option<Scalar>;
+
+impl Scalar {
+    fn of(value: &Value<'_>) -> Option<Scalar> {
+        Some(match value {
+            Value::Bool(value) => Scalar::Bool(*value),
+            Value::Int32(value) => Scalar::Int32(*value),
+            Value::Int64(value) => Scalar::Int64(*value),
+            Value::Double(value) => Scalar::Double(*value),
+            Value::DateTime(value) => Scalar::DateTime(*value),
+            _ => return None,
+        })
+    }
+
+    fn of_owned(value: &Owned) -> Option<Scalar> {
+        Some(match value {
+            Owned::Bool(value) => Scalar::Bool(*value),
+            Owned::Int32(value) => Scalar::Int32(*value),
+            Owned::Int64(value) => Scalar::Int64(*value),
+            Owned::Double(value) => Scalar::Double(*value),
+            Owned::DateTime(value) => Scalar::DateTime(*value),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn value(self) -> Value<'static> {
+        match self {
+            Scalar::Bool(value) => Value::Bool(value),
+            Scalar::Int32(value) => Value::Int32(value),
+            Scalar::Int64(value) => Value::Int64(value),
+            Scalar::Double(value) => Value::Double(value),
+            Scalar::DateTime(value) => Value::DateTime(value),
+        }
+    }
+
+    pub(super) fn owned(self) -> Owned {
+        match self {
+            Scalar::Bool(value) => Owned::Bool(value),
+            Scalar::Int32(value) => Owned::Int32(value),
+            Scalar::Int64(value) => Owned::Int64(value),
+            Scalar::Double(value) => Owned::Double(value),
+            Scalar::DateTime(value) => Owned::DateTime(value),
+        }
+    }
+
+    pub(super) fn is_true(self) -> bool {
+        truth(&self.value())
+    }
+
+    /// The number as a double; not of an int64, of which not all are doubles.
+    fn double(self) -> Option<f64> {
+        match self {
+            Scalar::Int32(value) => Some(f64::from(value)),
+            Scalar::Double(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// A result of two numbers: of int32 where it fits, of int64 otherwise, or of doubles; nothing beyond int64.
+fn of_numbers(
+    a: Scalar,
+    b: Scalar,
+    integers: fn(i64, i64) -> Option<i64>,
+    doubles: fn(f64, f64) -> Option<f64>,
+) -> Option<Scalar> {
+    match (a, b) {
+        (Scalar::Int32(a), Scalar::Int32(b)) => {
+            let result = integers(a.into(), b.into())?;
+            Some(i32::try_from(result).map_or(Scalar::Int64(result), Scalar::Int32))
+        }
+        (Scalar::Int32(a), Scalar::Int64(b)) => integers(a.into(), b).map(Scalar::Int64),
+        (Scalar::Int64(a), Scalar::Int32(b)) => integers(a, b.into()).map(Scalar::Int64),
+        (Scalar::Int64(a), Scalar::Int64(b)) => integers(a, b).map(Scalar::Int64),
+        _ => doubles(a.double()?, b.double()?).map(Scalar::Double),
+    }
+}
+
+pub(super) fn add(a: Scalar, b: Scalar) -> Option<Scalar> {
+    // Zeros have signs, and what is not finite rules of its own.
+    let doubles = |a: f64, b: f64| Some(a + b).filter(|sum| sum.is_finite() && a != 0.0 && b != 0.0);
+    of_numbers(a, b, i64::checked_add, doubles)
+}
+
+pub(super) fn subtract(a: Scalar, b: Scalar) -> Option<Scalar> {
+    match (a, b) {
+        (Scalar::DateTime(a), Scalar::DateTime(b)) => Some(Scalar::Int64(a.wrapping_sub(b))),
+        _ => of_numbers(a, b, i64::checked_sub, |a, b| Some(a - b)),
+    }
+}
+
+pub(super) fn multiply(a: Scalar, b: Scalar) -> Option<Scalar> {
+    of_numbers(a, b, i64::checked_mul, |a, b| Some(a * b))
+}
+
+pub(super) fn divide(a: Scalar, b: Scalar) -> Option<Scalar> {
+    let (a, b) = (a.double()?, b.double()?);
+    (b != 0.0).then_some(Scalar::Double(a / b))
+}
+
+pub(super) fn remainder(a: Scalar, b: Scalar) -> Option<Scalar> {
+    of_numbers(a, b, i64::checked_rem, |_, _| None)
+}
+
+/// The order of two values of one type, or of two numbers that have one.
+pub(super) fn order(a: Scalar, b: Scalar) -> Option<Ordering> {
+    match (a, b) {
+        (Scalar::Bool(a), Scalar::Bool(b)) => Some(a.cmp(&b)),
+        (Scalar::Int32(a), Scalar::Int32(b)) => Some(a.cmp(&b)),
+        (Scalar::Int64(a), Scalar::Int64(b)) | (Scalar::DateTime(a), Scalar::DateTime(b)) => Some(a.cmp(&b)),
+        (Scalar::Int32(a), Scalar::Int64(b)) => Some(i64::from(a).cmp(&b)),
+        (Scalar::Int64(a), Scalar::Int32(b)) => Some(a.cmp(&b.into())),
+        // Nothing where one is no number.
+        _ => a.double()?.partial_cmp(&b.double()?),
+    }
+}
+
+impl Node {
+    /// The value, where it is found or computed as a scalar. Nothing else happens where it is not: whoever evaluates the
+    /// node then comes by all that is wrong.
+    pub(super) fn scalar(&self, env: Env<'_>) -> Option<Scalar> {
+        match self {
+            Node::Constant(value) => Scalar::of_owned(value),
+            Node::Path { base, segments } => match base {
+                Base::Root => {
+                    let (name, rest) = segments.split_first()?;
+                    scalar_at(&env.scope.wide.get(env.scope.root, name)?, rest)
+                }
+                Base::Local { frame, index, .. } => {
+                    let mut at = env.locals?;
+                    for _ in 0..*frame {
+                        at = at.outer?;
+                    }
+                    match at.values.get(*index)? {
+                        Answer::Borrowed(value) => scalar_at(value, segments),
+                        Answer::Owned(value) if segments.is_empty() => Scalar::of_owned(value),
+                        _ => None,
+                    }
+                }
+                Base::Now | Base::ClusterTime | Base::Outer(_) | Base::Unavailable(_) => None,
+            },
+            Node::Call { operator, arguments } => {
+                let of_two = operator.of_two?;
+                let [a, b] = arguments.as_slice() else {
+                    return None;
+                };
+                // Beside a text there is no number.
+                if b.is_constant() {
+                    let b = b.scalar(env)?;
+                    return of_two(a.scalar(env)?, b);
+                }
+                of_two(a.scalar(env)?, b.scalar(env)?)
+            }
+            Node::Remove | Node::Absent | Node::Object(_) | Node::Array(_) => None,
+        }
+    }
+}
+
+fn scalar_at(value: &Value<'_>, path: &[String]) -> Option<Scalar> {
+    let Some((name, rest)) = path.split_first() else {
+        return Scalar::of(value);
+    };
+    match value {
+        Value::Document(document) => scalar_at(&document.get(name)?, rest),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::document::Doc;
+    use super::super::super::super::document::sample::Sample;
+    use super::super::{Expression, Scope};
+    use super::*;
+
+    /// Every operator makes of two scalars what it makes of two values.
+    #[test]
+    fn scalars_are_what_values_are() {
+        let mut sample = Sample::new(3);
+        let mut values = vec![
+            Owned::Int32(0),
+            Owned::Int32(1),
+            Owned::Int32(-1),
+            Owned::Int32(i32::MAX),
+            Owned::Int32(i32::MIN),
+            Owned::Int64(0),
+            Owned::Int64(-1),
+            Owned::Int64(i64::MAX),
+            Owned::Int64(i64::MIN),
+            Owned::Int64((1 << 53) + 1),
+            Owned::Double(0.0),
+            Owned::Double(-0.0),
+            Owned::Double(0.1),
+            Owned::Double(-2.5),
+            Owned::Double(1e308),
+            Owned::Double(-1e308),
+            Owned::Double(5e-324),
+            Owned::Double(2_147_483_648.0),
+            Owned::Double(f64::INFINITY),
+            Owned::Double(f64::NEG_INFINITY),
+            Owned::Double(f64::NAN),
+            Owned::Bool(false),
+            Owned::Bool(true),
+            Owned::DateTime(0),
+            Owned::DateTime(i64::MIN),
+            Owned::DateTime(1_700_000_000_000),
+            Owned::Null,
+            Owned::String("7".to_owned()),
+        ];
+        values.extend((0..60).map(|_| sample.value(1)));
+        let names = [
+            "$add",
+            "$subtract",
+            "$multiply",
+            "$divide",
+            "$mod",
+            "$cmp",
+            "$eq",
+            "$ne",
+            "$gt",
+            "$gte",
+            "$lt",
+            "$lte",
+        ];
+        let mut computed = 0;
+        for name in names {
+            let call = super::super::super::super::document::owned::one(
+                name,
+                Owned::Array(vec![
+                    Owned::String("$a".to_owned()),
+                    Owned::String("$b".to_owned()),
+                ]),
+            );
+            let expression = Expression::parse(&call.as_value(), &[]).unwrap();
+            for a in &values {
+                for b in &values {
+                    let fields = vec![("a".to_owned(), a.clone()), ("b".to_owned(), b.clone())];
+                    let scope = Scope::new(Doc::Fields(&fields), 0);
+                    let env = Env {
+                        scope: &scope,
+                        locals: None,
+                    };
+                    let Some(scalar) = expression.node.scalar(env) else {
+                        continue;
+                    };
+                    computed += 1;
+                    let Node::Call { operator, arguments } = &expression.node else {
+                        panic!("a call");
+                    };
+                    let slow = super::super::evaluate::evaluate_call(operator, arguments, env);
+                    let slow = slow.map(|answer| format!("{:?}", answer.value()));
+                    let fast = Ok(format!("{:?}", Some(scalar.value())));
+                    assert_eq!(
+                        fast,
+                        slow.map_err(|fault| fault.message().to_owned()),
+                        "{name} {a:?} {b:?}"
+                    );
+                }
+            }
+        }
+        assert!(computed > 4_000, "{computed}");
+    }
+}
