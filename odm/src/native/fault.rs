@@ -144,6 +144,15 @@ impl Fault {
         Fault::of(Class::Request, code, message)
     }
 
+    /// A field that a command, or what is in it, does not have.
+    pub(crate) fn unknown_field(within: &str, name: &str) -> Fault {
+        let field = match name {
+            "" => within.to_owned(),
+            name => format!("{within}.{name}"),
+        };
+        Fault::new(40415, format!("BSON field '{field}' is an unknown field."))
+    }
+
     /// Any fault.
     pub(crate) fn of(class: Class, code: i32, message: impl Into<Cow<'static, str>>) -> Fault {
         Fault(Box::new(Inner {

@@ -41,6 +41,7 @@ pub(crate) use self::parse::PATHLESS;
 pub(crate) use self::parse::is_expression;
 use self::parse::{Level, Parser};
 pub(crate) use self::places::{Asked, Places};
+pub(crate) use self::text::Scoring;
 use super::aggregate::expression::Scope;
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};

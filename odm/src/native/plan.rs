@@ -15,11 +15,10 @@ use super::document::Value;
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
 use super::index::arrays::{Arrays, is_multikey};
-use super::matcher::Matcher;
 use super::matcher::ast::Node;
+use super::matcher::{Matcher, Scoring};
 use super::needs::Needs;
 use super::sort::SortSpec;
-use super::text::TextSearch;
 
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::cover::{Cover, Leap, Made};
@@ -147,7 +146,7 @@ impl From<Plan> for Choice {
 pub(crate) struct TextPlan {
     /// The filter, whose text search knows the index.
     pub(crate) matcher: Matcher,
-    pub(crate) search: Arc<TextSearch>,
+    pub(crate) scoring: Arc<Scoring>,
     /// The index's position in the request.
     index: usize,
 }

@@ -50,6 +50,7 @@ mod series_batches;
 mod series_indexes;
 mod sessions;
 mod side_by_side;
+mod situations;
 mod stages;
 mod stages_more;
 mod stages_told;

@@ -152,13 +152,7 @@ impl TransformStage {
                 };
                 for element in spec.elements() {
                     if element.name_str() != "newRoot" {
-                        return Err(Fault::new(
-                            40415,
-                            format!(
-                                "BSON field '$replaceRoot.{}' is an unknown field.",
-                                element.name_str()
-                            ),
-                        ));
+                        return Err(Fault::unknown_field("$replaceRoot", element.name_str()));
                     }
                 }
                 let document = spec.get("newRoot").ok_or_else(|| {

@@ -306,7 +306,10 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                 if let Value::Document(defaults) = value
                     && let Some(other) = defaults.elements().find(|own| own.name() != b"storageEngine")
                 {
-                    return Err(unknown("create.indexOptionDefaults", other.name_str()));
+                    return Err(Fault::unknown_field(
+                        "create.indexOptionDefaults",
+                        other.name_str(),
+                    ));
                 }
                 let engines = value
                     .as_document()
@@ -326,7 +329,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             "autoIndexId" => keep(name, Owned::Bool(flag("create.autoIndexId", value)?)),
             _ if KEPT.contains(&name) => keep(name, value.into()),
             _ if FORGOTTEN.contains(&name) => {}
-            _ => return Err(unknown("create", name)),
+            _ => return Err(Fault::unknown_field("create", name)),
         }
     }
     if has("viewOn") {
@@ -564,14 +567,6 @@ pub(crate) fn wrong_type(field: &str, value: Value<'_>, expected: &str) -> Fault
             "BSON field '{field}' is the wrong type '{}', expected {expected}",
             value.kind().alias()
         ),
-    )
-}
-
-/// The fault of a field that a command does not have.
-pub(crate) fn unknown(command: &str, name: &str) -> Fault {
-    Fault::new(
-        40415,
-        format!("BSON field '{command}.{name}' is an unknown field."),
     )
 }
 

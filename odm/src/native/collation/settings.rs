@@ -139,10 +139,7 @@ impl<'a> Written<'a> {
                     | "version"
             );
             if !known {
-                return Err(Fault::new(
-                    40415,
-                    format!("BSON field '{at}.{name}' is an unknown field."),
-                ));
+                return Err(Fault::unknown_field(at, name));
             }
             if matches!(value, Value::Null | Value::Undefined) && name != "backwards" {
                 continue;

@@ -253,6 +253,9 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
         if let Some(indexes) = indexes {
             reply = reply.with("nIndexesWas", count(indexes));
         }
+        if front.is_none() && namespace.collection.starts_with(series::BUCKETS) {
+            return Ok(reply.done());
+        }
         Ok(reply.with("ns", text(namespace.to_string())).done())
     })))
 }

@@ -99,7 +99,7 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
             return Err(shape::wrong_type(
                 &format!("{command}.maxTimeMS"),
                 value,
-                "types '[long, int, decimal, double]'",
+                "types '[long, int, decimal, double']",
             ));
         }
         return Err(Fault::new(code::BAD_VALUE, "maxTimeMS must be a number"));

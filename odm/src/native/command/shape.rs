@@ -137,10 +137,7 @@ impl Shape {
                 None if beside == Beside::Anything => {}
                 None if beside == Beside::Generic && is_generic(name) => {}
                 None => {
-                    return Err(Fault::new(
-                        40415,
-                        format!("BSON field '{}.{name}' is an unknown field.", self.name),
-                    ));
+                    return Err(Fault::unknown_field(self.name, name));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Changing a collection as a whole: its options, its indexes' options, its name.
 
-use super::super::catalog::rules::{self, encrypted, number, unknown, wrong_type};
+use super::super::catalog::rules::{self, encrypted, number, wrong_type};
 use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
@@ -129,7 +129,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                 )));
             }
             "index" => modify_index(write, ns, &collection, value, run, &mut reply)?,
-            _ => return Err(unknown("collMod", name)),
+            _ => return Err(Fault::unknown_field("collMod", name)),
         }
     }
     run.check()?;
@@ -227,7 +227,7 @@ fn check_names(changes: Doc<'_>) -> Result<()> {
     for element in changes.elements() {
         let name = element.name_str();
         if !KNOWN.contains(&name) && !FORGOTTEN.contains(&name) {
-            return Err(unknown("collMod", name));
+            return Err(Fault::unknown_field("collMod", name));
         }
     }
     Ok(())
@@ -335,7 +335,7 @@ pub(super) fn modify_index(
             ("keyPattern", other) => {
                 return Err(wrong_type("collMod.index.keyPattern", other, "type 'object'"));
             }
-            (other, _) => return Err(unknown("collMod.index", other)),
+            (other, _) => return Err(Fault::unknown_field("collMod.index", other)),
         }
     }
     if name.is_some() != pattern.is_some() {

@@ -15,12 +15,11 @@ use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
 use super::super::kept::Kept;
-use super::super::matcher::Places;
+use super::super::matcher::{Places, Scoring};
 use super::super::metadata::Kind;
 use super::super::plan::{Plan, TextPlan};
 use super::super::projection::Projection;
 use super::super::storage::Read;
-use super::super::text::TextSearch;
 use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::view::{self, Through};
@@ -287,8 +286,8 @@ impl FindCursor {
     }
 
     /// The text search that the documents answer.
-    pub(crate) fn text(&self) -> Option<Arc<TextSearch>> {
-        self.text.as_ref().map(|text| text.search.clone())
+    pub(crate) fn text(&self) -> Option<Arc<Scoring>> {
+        self.text.as_ref().map(|text| text.scoring.clone())
     }
 
     /// The key of an index by which a document is found, where one leads the way.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::super::collation::Collation;
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
 use super::super::needs::{Needs, Values};
 use super::super::projection::check_key;
@@ -97,7 +97,13 @@ impl Found {
     /// # Errors
     /// Code 17217 when there are more than go into one answer.
     fn add(&mut self, (record, document): (u64, &[u8]), path: &str) -> Result<()> {
-        collect(Doc::Raw(document), path, &mut |value| {
+        let mut values = Vec::new();
+        collect(Doc::Raw(document), path, &mut |value| values.push(value));
+        if !self.collation.is_simple() {
+            // Of equal ones the first by its bytes counts.
+            values.sort_by(compare);
+        }
+        values.into_iter().for_each(|value| {
             let mut encoded = Vec::new();
             self.collation.encode(&value, false, &mut encoded);
             match self.values.entry(encoded) {

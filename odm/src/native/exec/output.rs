@@ -546,8 +546,20 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
 /// Refuses a document that has not the `_id` of the one it takes the place of.
 fn check_id(matched: &Matched, old: &[u8], new: &[u8]) -> Result<()> {
     let id = |document| Doc::Raw(document).get("_id").unwrap_or(Value::Null);
+    let is_same = |old: &Value<'_>, new: &Value<'_>| match matched {
+        // A `$set` of another type is a change.
+        Matched::Merge => {
+            let bytes = |value: &Value<'_>| {
+                let mut bytes = Vec::new();
+                value.write_element(b"", &mut bytes);
+                bytes
+            };
+            bytes(old) == bytes(new)
+        }
+        _ => equal(old, new),
+    };
     match id(new) {
-        new if equal(&id(old), &new) => Ok(()),
+        new if is_same(&id(old), &new) => Ok(()),
         Value::Array(_) => Err(Fault::new(
             code::INVALID_ID_FIELD,
             "The '_id' value cannot be of type array",

@@ -4,12 +4,14 @@ mod facets;
 mod graph;
 pub(crate) mod list;
 
+use super::super::aggregate::pipeline::no_order;
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
 use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
+use super::super::metadata::Kind;
 use super::super::plan::text_required;
 use super::super::projection::Projection;
 use super::super::storage::Read;
@@ -219,7 +221,16 @@ pub(crate) fn refuse_asked(ns: &Namespace, query: &Query, projection: Option<&Pr
     if query.searches_text() {
         return Err(text_required(Some(&ns.to_string())));
     }
-    projection.map_or(Ok(()), Projection::refuse_on_view)
+    let Some(projection) = projection else {
+        return Ok(());
+    };
+    projection.refuse_on_view()?;
+    // The natural order of a view is a hint.
+    let is_natural = query.sort.as_ref().is_some_and(|sort| sort.natural.is_some());
+    match is_natural && projection.wanted().has(Kind::SortKey) {
+        true => Err(no_order()),
+        false => Ok(()),
+    }
 }
 
 /// How a query on this name is answered if it is a view; `None` for a collection. Of a view's documents it wants so many,

@@ -167,7 +167,10 @@ fn coordinate_list(value: Option<Value<'_>>) -> Parsed<Vec<Vector>> {
     };
     items
         .values()
-        .map(|item| on_sphere(pair(Some(item), true)?))
+        .map(|item| match item {
+            Value::Array(_) => on_sphere(pair(Some(item), true)?),
+            _ => Err("GeoJSON coordinates must be an array".to_owned()),
+        })
         .collect()
 }
 

@@ -208,6 +208,15 @@ impl Polygon {
             owners.extend((0..edges.len() - owners.len()).map(|edge| (owner, edge)));
         }
         let invalid = |fault: &str| format!("Polygon isn't valid: {fault} {shown}");
+        let mut known: HashMap<[u64; 6], (usize, usize)> = HashMap::new();
+        for ((a, b), (owner, edge)) in edges.iter().zip(&owners) {
+            let bits = [a.x, a.y, a.z, b.x, b.y, b.z].map(f64::to_bits);
+            if let Some((other, its)) = known.insert(bits, (*owner, *edge)) {
+                return Some(invalid(&format!(
+                    "Duplicate edge: loop {owner}, edge {edge} and loop {other}, edge {its}"
+                )));
+            }
+        }
         let mut fault = None;
         let mut common: HashMap<(usize, usize), usize> = HashMap::new();
         neighbors(&edges, |first, second| {

@@ -115,8 +115,7 @@ pub(super) fn cap_bounds(center: Pair, radius: f64) -> Option<(Pair, Pair)> {
 }
 
 fn parse(operators: Doc<'_>) -> Parsed<GeoQuery> {
-    let mut elements = operators.elements();
-    let Some(operator) = elements.next() else {
+    let Some(operator) = operators.elements().next() else {
         return Err("invalid geo query predicate".to_owned());
     };
     let within = operator.name_str() != "$geoIntersects";
@@ -137,13 +136,6 @@ fn parse(operators: Doc<'_>) -> Parsed<GeoQuery> {
     let Some(mut target) = target else {
         return Err("geo query doesn't have any geometry".to_owned());
     };
-    if let Some(extra) = elements.next() {
-        return Err(format!(
-            "can't parse extra field: {}: {}",
-            extra.name_str(),
-            extra.value()
-        ));
-    }
     let supported = match &mut target {
         Target::Shape(shape) if within => shape.has_polygon(),
         Target::Shape(shape) => shape.is_on_sphere(),

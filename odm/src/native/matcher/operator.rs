@@ -104,13 +104,15 @@ impl Field<'_> {
             "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, value)?,
             "$where" => return Err(bad("$where cannot be applied to a field")),
             "$geoWithin" | "$within" | "$geoIntersects" => {
-                // What follows is an extra field of the query.
-                let rest: Vec<(String, Owned)> = operators
-                    .elements()
-                    .skip_while(|other| other.name_str() != name)
-                    .map(|other| (other.name_str().to_owned(), other.value().into()))
-                    .collect();
-                Predicate::Geo(Arc::new(GeoQuery::parse(Doc::Fields(&rest))?))
+                // It stands alone.
+                if let Some(extra) = operators.elements().nth(1) {
+                    return Err(bad(format!(
+                        "can't parse extra field: {}: {}",
+                        extra.name_str(),
+                        extra.value()
+                    )));
+                }
+                Predicate::Geo(Arc::new(GeoQuery::parse(operators)?))
             }
             _ => return Err(bad(format!("unknown operator: {name}"))),
         }))
@@ -351,7 +353,18 @@ pub(super) fn with_alias(types: TypeSet, alias: &str) -> Result<TypeSet> {
         .filter_map(Kind::from_byte)
         .find(|kind| kind.alias() == alias)
         .map(|kind| types.with(kind))
-        .ok_or_else(|| bad(format!("Unknown type name alias: {alias}")))
+        .ok_or_else(|| no_type(alias))
+}
+
+/// The fault of a name that no type has.
+pub(super) fn no_type(name: &str) -> Fault {
+    bad(match name {
+        "missing" => {
+            "'missing' is not a legal type name. To query for non-existence of a field, use {$exists:false}."
+                .to_owned()
+        }
+        name => format!("Unknown type name alias: {name}"),
+    })
 }
 
 /// `$regex` with its `$options`, wherever among the operators they stand.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::document::Doc;
 use super::super::fault::Result;
 use super::super::text::{TextQuery, TextSearch, TextSpec};
 use super::Matcher;
@@ -15,11 +16,60 @@ impl Matcher {
     }
 
     /// The same filter with its text search over an index, and that search.
-    pub(crate) fn over_text(&self, spec: &Arc<TextSpec>) -> Option<(Matcher, Arc<TextSearch>)> {
+    pub(crate) fn over_text(&self, spec: &Arc<TextSpec>) -> Option<(Matcher, Arc<Scoring>)> {
         let search = Arc::new(self.text()?.over(spec));
-        let mut matcher = self.clone();
-        give(&mut matcher.root, &search);
-        Some((matcher, search))
+        let with = |root: Node| {
+            let mut matcher = Matcher {
+                root,
+                context: self.context.clone(),
+            };
+            give(&mut matcher.root, &search);
+            matcher
+        };
+        let scoring = Scoring {
+            branch: has_choice(&self.root).then(|| with(chosen(&self.root))),
+            search: search.clone(),
+        };
+        Some((with(self.root.clone()), Arc::new(scoring)))
+    }
+}
+
+/// The text search of a filter over an index, and of which documents it tells how well they answer.
+#[derive(Debug)]
+pub(crate) struct Scoring {
+    pub(crate) search: Arc<TextSearch>,
+    /// What a document that the search found matches, where others may match by another member of an `$or`.
+    branch: Option<Matcher>,
+}
+
+impl Scoring {
+    /// How well a document answers; `None` where something else found it.
+    pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
+        match &self.branch {
+            Some(branch) if !branch.matches(doc)? => Ok(None),
+            _ => self.search.score(doc),
+        }
+    }
+}
+
+/// Whether the text search is in an `$or`.
+fn has_choice(node: &Node) -> bool {
+    match node {
+        Node::Or(nodes) => nodes.iter().any(|node| find(node).is_some()),
+        Node::And(nodes) => nodes.iter().any(has_choice),
+        _ => false,
+    }
+}
+
+/// The filter with the member of each `$or` that has the text search in place of the `$or`.
+fn chosen(node: &Node) -> Node {
+    match node {
+        Node::Or(nodes) => match nodes.iter().find(|node| find(node).is_some()) {
+            Some(own) => chosen(own),
+            None => node.clone(),
+        },
+        Node::And(nodes) => Node::And(nodes.iter().map(chosen).collect()),
+        _ => node.clone(),
     }
 }
 

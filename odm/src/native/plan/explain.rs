@@ -396,7 +396,7 @@ fn near(view: &IndexView<'_>, input: Stage) -> Stage {
 
 /// The stages of a text search.
 fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, root: &Node, access: &Access) -> Stage {
-    let parsed = plan.search.described().map(|(name, items)| {
+    let parsed = plan.scoring.search.described().map(|(name, items)| {
         let items = items.into_iter().map(text).collect();
         (name.to_owned(), Owned::Array(items))
     });

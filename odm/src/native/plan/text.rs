@@ -41,16 +41,17 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         };
     }
     let spec = definition.text.as_ref().ok_or_else(|| required(None))?;
-    let (matcher, search) = request.matcher.over_text(spec).ok_or_else(|| required(None))?;
+    let (matcher, scoring) = request.matcher.over_text(spec).ok_or_else(|| required(None))?;
     let text = TextPlan {
         matcher,
-        search,
+        scoring,
         index,
     };
     let root = text.matcher.root();
     let mut accesses = Vec::new();
     access(request, &text, root, &mut accesses)?;
-    let exact = matches!(root, Node::Text(_)) && text.search.is_plain() && definition.partial.is_none();
+    let exact =
+        matches!(root, Node::Text(_)) && text.scoring.search.is_plain() && definition.partial.is_none();
     Ok(Plan {
         access: Access::Union(accesses.into_iter().map(UnionPart::from).collect()),
         sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
@@ -132,7 +133,7 @@ fn terms(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Vec
         return Err(unanswered());
     }
     let prefix = prefix(definition, &Conjunct::of(root))?;
-    for term in text.search.terms() {
+    for term in text.scoring.search.terms() {
         let mut component = prefix.clone();
         key::encode(&Value::String(&kept_term(term)), false, &mut component);
         let edge = |side: u8| [component.as_slice(), &[side]].concat();
@@ -184,7 +185,7 @@ impl Plan {
     /// How well a document answers the filter's text search, if there is one.
     pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
         match &self.text {
-            Some(text) => text.search.score(doc),
+            Some(text) => text.scoring.score(doc),
             None => Ok(None),
         }
     }

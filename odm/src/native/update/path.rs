@@ -71,10 +71,11 @@ pub(super) fn identifier(segment: &str) -> Option<&str> {
 
 /// The array position that a name stands for. Leading zeros are allowed here, unlike in filters.
 pub(super) fn array_index(name: &str) -> Option<usize> {
-    let digits = !name.is_empty() && name.len() <= 10 && name.bytes().all(|b| b.is_ascii_digit());
+    let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if !digits {
         return None;
     }
+    // However many zeros there are.
     name.parse::<u32>().ok()?.try_into().ok()
 }
 

@@ -218,21 +218,20 @@ impl<'v> Parser<'v> {
             None => (text, None),
         };
         check_variable_name(variable, false)?;
-        let segments = match rest {
-            Some("") => return Err(Fault::new(40353, "FieldPath must not end with a '.'.")),
-            Some(rest) => below_variable(rest)?,
-            None => Vec::new(),
-        };
         let base = match self.find(variable) {
             Some(base) => base,
             None => match variable {
                 "ROOT" | "CURRENT" => Base::Root,
                 "NOW" => Base::Now,
-                "REMOVE" => return Ok(Node::Remove),
+                "REMOVE" => {
+                    below(rest)?;
+                    return Ok(Node::Remove);
+                }
                 "CLUSTER_TIME" => Base::ClusterTime,
                 "JS_SCOPE" => Base::Unavailable("JS_SCOPE"),
                 "IS_MR" => Base::Unavailable("IS_MR"),
                 "SEARCH_META" => {
+                    below(rest)?;
                     return Err(Fault::new(
                         NO_SEARCH,
                         "Can't access $$SEARCH_META without a $search stage earlier in the pipeline",
@@ -246,7 +245,10 @@ impl<'v> Parser<'v> {
                 }
             },
         };
-        Ok(Node::Path { base, segments })
+        Ok(Node::Path {
+            base,
+            segments: below(rest)?,
+        })
     }
 
     /// The variable of this name that is nearest.
@@ -293,6 +295,15 @@ pub(crate) fn check_variable_name(name: &str, define: bool) -> Result<()> {
             format!("'{name}' contains an invalid character for a variable name: '{wrong}'"),
         )),
         None => Ok(()),
+    }
+}
+
+/// What is behind the name of a variable, if something is.
+fn below(rest: Option<&str>) -> Result<Vec<String>> {
+    match rest {
+        Some("") => Err(Fault::new(40353, "FieldPath must not end with a '.'.")),
+        Some(rest) => below_variable(rest),
+        None => Ok(Vec::new()),
     }
 }
 

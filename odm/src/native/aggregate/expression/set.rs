@@ -221,16 +221,24 @@ fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {
 
 /// Stops at the first argument that is no array, or another set.
 fn equals<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
-    let answers = arguments.iter().map(|node| node.evaluate(env));
+    // Three and more are compared with a constant one, wherever it stands.
+    let constant = arguments.iter().position(
+        |node| matches!(node, Node::Constant(value) if matches!(value.as_value(), Value::Array(_))),
+    );
+    let first = constant.filter(|_| arguments.len() > 2).unwrap_or(0);
+    let others = (0..arguments.len()).filter(|index| *index != first);
+    let answers = std::iter::once(first)
+        .chain(others)
+        .map(|index| (index, arguments[index].evaluate(env)));
     set_equality(answers, &env.scope.collation).map(Answer::Owned)
 }
 
 fn set_equality<'a>(
-    answers: impl Iterator<Item = Result<Answer<'a>>>,
+    answers: impl Iterator<Item = (usize, Result<Answer<'a>>)>,
     collation: &Collation,
 ) -> Result<Owned> {
     let mut first: Option<Vec<Owned>> = None;
-    for (index, answer) in answers.enumerate() {
+    for (index, answer) in answers {
         let answer = answer?;
         let Some(Value::Array(items)) = answer.value() else {
             return Err(not_array(17044, index, answer.value()));

@@ -51,12 +51,7 @@ impl<'a> Declared<'a> {
         for element in self.spec.elements() {
             let name = element.name_str();
             let declared = fields.iter().find(|(own, _)| *own == name);
-            let (_, wanted) = declared.ok_or_else(|| {
-                Fault::new(
-                    40415,
-                    format!("BSON field '{}.{name}' is an unknown field.", self.path),
-                )
-            })?;
+            let (_, wanted) = declared.ok_or_else(|| Fault::unknown_field(self.path, name))?;
             match wanted {
                 Type::Any => {}
                 Type::Number => self.number(name)?,

@@ -189,6 +189,12 @@ impl GeoNear {
     }
 
     fn field(&self, variables: &[(String, Option<Owned>)], now: i64) -> Result<NearField> {
+        if self.near.reads_document() {
+            return Err(Fault::new(
+                5_860_402,
+                "$geoNear requires a constant near argument",
+            ));
+        }
         let place = self.near.evaluate(&Scope {
             variables: variables.to_vec(),
             collation: Collation::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
@@ -46,7 +46,7 @@ impl UnionWith {
                 ));
             }
         };
-        let (mut collection, mut pipeline, mut given) = (None, None, Arc::default());
+        let (mut collection, mut pipeline, mut given) = (None, None, Vec::new());
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
                 // As if it were not there.
@@ -61,10 +61,26 @@ impl UnionWith {
                         ),
                     ));
                 }
-                ("pipeline", value @ Value::Array(stages)) => {
-                    let stages = stages.values().filter_map(|stage| stage.as_document());
-                    given = stages.map(|stage| stage.to_bytes()).collect();
-                    pipeline = Some(parse_nested(&value, variables, Place::Union)?);
+                ("pipeline", Value::Array(stages)) => {
+                    for (position, stage) in stages.values().enumerate() {
+                        match stage {
+                            Value::Document(stage) => given.push(stage.to_bytes()),
+                            // As if it were not there.
+                            Value::Null | Value::Undefined => {}
+                            other => {
+                                return Err(Fault::new(
+                                    code::TYPE_MISMATCH,
+                                    format!(
+                                        "BSON field '$unionWith.pipeline.{position}' is the wrong type '{}', expected type 'object'",
+                                        other.kind().alias()
+                                    ),
+                                ));
+                            }
+                        }
+                    }
+                    let stages = given.iter().cloned().map(Owned::RawDocument).collect();
+                    let stages = Owned::Array(stages);
+                    pipeline = Some(parse_nested(&stages.as_value(), variables, Place::Union)?);
                 }
                 ("pipeline", Value::Null | Value::Undefined) => {
                     return Err(Fault::new(
@@ -82,10 +98,7 @@ impl UnionWith {
                     ));
                 }
                 (other, _) => {
-                    return Err(Fault::new(
-                        40415,
-                        format!("BSON field '$unionWith.{other}' is an unknown field."),
-                    ));
+                    return Err(Fault::unknown_field("$unionWith", other));
                 }
             }
         }
@@ -96,7 +109,7 @@ impl UnionWith {
         Ok(UnionWith {
             collection: collection.filter(|_| !own),
             pipeline: pipeline.map_or_else(empty, Ok)?,
-            given,
+            given: given.into(),
             asked: None,
         })
     }

@@ -1,6 +1,6 @@
 //! Collections that are kept in the order of `_id`.
 
-use super::{flag, unknown, wrong_type};
+use super::{flag, wrong_type};
 use crate::native::document::number::{as_f64, as_i32_whole, as_i64_exact, whole};
 use crate::native::document::{Doc, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
@@ -147,7 +147,7 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
                     "types '[long, int, decimal, double']",
                 ));
             }
-            (other, _) => return Err(unknown("create", other)),
+            (other, _) => return Err(Fault::unknown_field("create", other)),
         }
     }
     Ok(Spec {

@@ -1,6 +1,6 @@
 //! Encrypted fields: which they are, and what their values must look like. Who encrypts and decrypts them is the client.
 
-use super::{unknown, wrong_type};
+use super::wrong_type;
 use crate::native::document::number::as_i64_exact;
 use crate::native::document::{Doc, Fields, Kind, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
@@ -77,7 +77,7 @@ pub(super) fn parse(encrypted: Value<'_>, options: Doc<'_>, ns: &str) -> Result<
             "escCollection" => states.esc = Some(text(&field, value)?),
             "eccCollection" => states.ecc = Some(text(&field, value)?),
             "ecocCollection" => states.ecoc = Some(text(&field, value)?),
-            _ => return Err(unknown(NAME, name)),
+            _ => return Err(Fault::unknown_field(NAME, name)),
         }
     }
     let Some(fields) = fields else {
@@ -296,7 +296,7 @@ fn check_field(spec: Doc<'_>) -> Result<()> {
             ("queries", Value::Document(query)) => check_query(query, NAME)?,
             ("queries", Value::Array(queries)) => check_queries(queries, &field)?,
             ("queries", other) => return Err(wrong_type(&field, other, "types '[']")),
-            _ => return Err(unknown(NAME, name)),
+            _ => return Err(Fault::unknown_field(NAME, name)),
         }
     }
     match ["keyId", "path"]
@@ -352,7 +352,7 @@ fn check_query(query: Doc<'_>, of: &str) -> Result<()> {
             ("contention", other) => {
                 return Err(wrong_type(&field, other, "types '[long, int, decimal, double']"));
             }
-            _ => return Err(unknown(of, name)),
+            _ => return Err(Fault::unknown_field(of, name)),
         }
     }
     match has_type {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clustered::expire_after;
-use super::{flag, unknown, wrong_type};
+use super::{flag, wrong_type};
 use crate::native::catalog::buckets::OpenBuckets;
 use crate::native::document::number::{as_f64, as_i64_exact};
 use crate::native::document::{Doc, Fields, Owned, Value};
@@ -152,7 +152,7 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
             "bucketMaxSpanSeconds" => {
                 return Err(wrong_type(&field, value, "types '[long, int, decimal, double']"));
             }
-            _ => return Err(unknown("create.timeseries", name)),
+            _ => return Err(Fault::unknown_field("create.timeseries", name)),
         }
     }
     let Some(time) = time else {
@@ -257,7 +257,7 @@ pub(crate) fn granularity(changes: Value<'_>) -> Result<Option<Granularity>> {
             ("granularity", value) => {
                 granularity = Some(Granularity::parse("collMod.timeseries.granularity", value)?);
             }
-            (other, _) => return Err(unknown("collMod.timeseries", other)),
+            (other, _) => return Err(Fault::unknown_field("collMod.timeseries", other)),
         }
     }
     Ok(granularity)

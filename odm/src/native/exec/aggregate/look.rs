@@ -143,6 +143,7 @@ impl Look<'_> {
     fn look_at_pipeline(&self, name: &str, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
         let stages = match pipeline {
             None => return Ok(true),
+            Some(Value::Array(items)) if name == "$unionWith" => present(items),
             Some(Value::Array(items)) => documents(items),
             Some(_) => None,
         };
@@ -164,13 +165,17 @@ fn makes_documents(pipeline: &Value<'_>) -> bool {
     }
 }
 
+/// The documents among the items, if all others are null.
+fn present(items: Doc<'_>) -> Option<Vec<Doc<'_>>> {
+    let given = items
+        .values()
+        .filter(|item| !matches!(item, Value::Null | Value::Undefined));
+    given.map(|item| item.as_document()).collect()
+}
+
 /// The items, if all are documents.
 fn documents(items: Doc<'_>) -> Option<Vec<Doc<'_>>> {
-    let documents = items.values().map(|item| match item {
-        Value::Document(document) => Some(document),
-        _ => None,
-    });
-    documents.collect()
+    items.values().map(|item| item.as_document()).collect()
 }
 
 /// The fault of a stage with this code, as it is told where the stage is read.

@@ -10,11 +10,10 @@ use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::catalog::IndexEntry;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::Result;
-use super::super::super::matcher::Matcher;
+use super::super::super::matcher::{Matcher, Scoring};
 use super::super::super::metadata::{Kind, Wanted};
 use super::super::super::sort::SortSpec;
 use super::super::super::storage::Read;
-use super::super::super::text::TextSearch;
 use super::super::cursor::{Extras, FindCursor, FindRequest, IndexKeys, Packed};
 use super::super::query::Query;
 use super::super::{Namespace, view};
@@ -192,7 +191,7 @@ impl Collections<'_> {
 pub(super) struct Known {
     pub(super) wanted: Wanted,
     /// The text search that finds them.
-    pub(super) text: Option<Arc<TextSearch>>,
+    pub(super) text: Option<Arc<Scoring>>,
     /// The index that leads to them.
     pub(super) keys: Option<IndexKeys>,
     /// The order in which they are read.

@@ -124,7 +124,7 @@ fn parse_merge(value: &Value<'_>, database: &str, names: &[String]) -> Result<Me
                 }
             }
             "targetCollectionVersion" | "allowMergeOnNullishValues" => {}
-            other => return Err(rules::unknown("$merge", other)),
+            other => return Err(Fault::unknown_field("$merge", other)),
         }
     }
     if !has_into {
@@ -200,7 +200,7 @@ fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
                 let part = match name {
                     "db" => &mut into.database,
                     "coll" => &mut into.collection,
-                    other => return Err(rules::unknown("into", other)),
+                    other => return Err(Fault::unknown_field("into", other)),
                 };
                 match value {
                     Value::String("") if name == "db" => {}

@@ -92,10 +92,11 @@ impl Climb<'_> {
         };
         self.path.push(next.to_string());
         if next == *self.ns {
-            // The server names the view twice where the circle begins.
+            // The server names the view twice where the circle begins, and goes round it from what is read.
+            let path: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
             return Err(Fault::new(
                 5,
-                format!("View cycle detected: {} => {}", self.ns, self.path.join(" => ")),
+                format!("View cycle detected: {} => {}", self.ns, path.join(" => ")),
             ));
         }
         let mut height = 0;

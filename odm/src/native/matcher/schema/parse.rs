@@ -5,7 +5,7 @@ use super::super::super::document::{Doc, Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::ast::{FieldPath, TypeSet};
 use super::super::integer;
-use super::super::operator::with_alias;
+use super::super::operator::{no_type, with_alias};
 use super::super::parse::bad;
 use super::super::pattern::Pattern;
 use super::{
@@ -281,7 +281,7 @@ fn types(keyword: &str, value: &Value<'_>) -> Result<TypeSet> {
             ("bsonType", name) => with_alias(types, name)?,
             (_, "boolean") => types.with(Kind::Bool),
             (_, "array" | "number" | "string" | "object" | "null") => with_alias(types, name)?,
-            (_, name) => return Err(bad(format!("Unknown type name alias: {name}"))),
+            (_, name) => return Err(no_type(name)),
         };
     }
     if types.is_empty() {

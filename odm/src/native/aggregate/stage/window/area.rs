@@ -75,7 +75,13 @@ impl Point {
     /// The area between this point and the next one.
     fn area_to(&self, next: &Point) -> Result<Owned> {
         let run = difference(&next.position.as_value(), &self.position.as_value())?;
-        let both = sum(&self.value.as_value(), &next.value.as_value())?;
+        let both = match (self.value.as_value(), next.value.as_value()) {
+            // The int64 is made a double first.
+            (Value::Double(one), Value::Int64(other)) | (Value::Int64(other), Value::Double(one)) => {
+                Owned::Double(one + other as f64)
+            }
+            (one, other) => sum(&one, &other)?,
+        };
         let doubled = product(&both.as_value(), &run.as_value())?;
         quotient(&doubled.as_value(), &Value::Double(2.0))
     }

@@ -103,7 +103,9 @@ impl Bounds {
             let number = constant(value)?
                 .filter(|number| number.as_value().is_number())
                 .ok_or_else(|| wrong("Range-based bounds expression must be a number"))?;
-            if unit.is_some() && as_i64_exact(&number.as_value()).is_none() {
+            let is_whole =
+                || as_i64_exact(&number.as_value()).is_some_and(|whole| i32::try_from(whole).is_ok());
+            if unit.is_some() && !is_whole() {
                 return Err(wrong("With 'unit', range-based bounds must be an integer"));
             }
             Ok(number)

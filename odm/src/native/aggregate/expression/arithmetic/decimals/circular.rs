@@ -20,6 +20,15 @@ fn zero(negative: bool, exponent: i32) -> Decimal {
     }
 }
 
+/// What is made of a zero: one of the same sign, its exponent lower by so much, or the least.
+fn of_zero(x: Decimal, lower: i32) -> Decimal {
+    let exponent = match x {
+        Decimal::Finite { exponent, .. } if lower != MIN_EXPONENT => exponent + lower,
+        _ => MIN_EXPONENT,
+    };
+    zero(x.is_negative(), exponent.max(MIN_EXPONENT))
+}
+
 /// With all 34 digits.
 fn in_full(x: Decimal) -> Decimal {
     to_exponent(x, MIN_EXPONENT, Rounding::HalfEven)
@@ -57,7 +66,7 @@ fn odd(
         return x;
     }
     if x.is_zero() {
-        return zero(negative, zero_exponent);
+        return of_zero(x, zero_exponent);
     }
     if is_tiny(x) {
         return in_full(x);
@@ -130,7 +139,7 @@ fn by_double(x: Decimal, function: fn(f64) -> f64) -> Decimal {
 
 pub(in super::super) fn sin(x: Decimal) -> Decimal {
     match x {
-        _ if x.is_zero() => zero(x.is_negative(), 0),
+        _ if x.is_zero() => x,
         _ if is_tiny(x) => in_full(x),
         _ => turned(x).map_or_else(|| by_double(x, f64::sin), |(sine, _)| sine.to_decimal(0)),
     }
@@ -145,7 +154,7 @@ pub(in super::super) fn cos(x: Decimal) -> Decimal {
 
 pub(in super::super) fn tan(x: Decimal) -> Decimal {
     match x {
-        _ if x.is_zero() => zero(x.is_negative(), ZERO_EXPONENT),
+        _ if x.is_zero() => of_zero(x, ZERO_EXPONENT),
         _ if is_tiny(x) => in_full(x),
         _ => match turned(x) {
             Some((sine, cosine)) => {
