@@ -31,41 +31,41 @@ pub(super) static OPERATORS: &[Operator] = &[
     }),
 ];
 
-fn items<'a>(arguments: &'a [Answer<'a>]) -> Vec<Value<'a>> {
+fn each<'a>(arguments: &'a [Answer<'a>], visit: impl FnMut(Value<'a>)) {
     match arguments {
         [one] => match one.value() {
-            Some(Value::Array(items)) => items.values().collect(),
-            other => other.into_iter().collect(),
+            Some(Value::Array(items)) => items.values().for_each(visit),
+            other => other.into_iter().for_each(visit),
         },
-        many => many.iter().filter_map(Answer::value).collect(),
+        many => many.iter().filter_map(Answer::value).for_each(visit),
     }
 }
 
 fn sum_of(arguments: &[Answer<'_>]) -> Sum {
     let mut sum = Sum::default();
-    for item in items(arguments) {
+    each(arguments, |item| {
         sum.add(&item);
-    }
+    });
     sum
 }
 
 fn deviation_of(arguments: &[Answer<'_>]) -> Deviation {
     let mut deviation = Deviation::default();
-    for x in items(arguments).iter().filter_map(as_f64) {
-        deviation.add(x);
-    }
+    each(arguments, |item| {
+        if let Some(x) = as_f64(&item) {
+            deviation.add(x);
+        }
+    });
     deviation
 }
 
 fn extreme(arguments: &[Answer<'_>], wanted: Ordering, collation: &Collation) -> Result<Option<Owned>> {
     let mut best: Option<Value<'_>> = None;
-    for item in items(arguments) {
-        if matches!(item, Value::Null | Value::Undefined) {
-            continue;
-        }
-        if best.is_none_or(|best| collation.compare(&item, &best) == wanted) {
+    each(arguments, |item| {
+        let is_null = matches!(item, Value::Null | Value::Undefined);
+        if !is_null && best.is_none_or(|best| collation.compare(&item, &best) == wanted) {
             best = Some(item);
         }
-    }
+    });
     Ok(Some(best.map_or(Owned::Null, Owned::from)))
 }

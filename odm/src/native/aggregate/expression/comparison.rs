@@ -14,43 +14,43 @@ pub(super) static OPERATORS: &[Operator] = &[
         comparing("$cmp", Arguments::Exactly(2), |_, arguments, collation| {
             Ok(Some(Owned::Int32(order(arguments, collation) as i32)))
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Int32(order as i32)),
+        |a, b| scalar::order(a, b).map(|order| Scalar::int32(order as i32)),
     ),
     of_two(
         comparing("$eq", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_eq)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_eq())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_eq())),
     ),
     of_two(
         comparing("$ne", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_ne)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_ne())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_ne())),
     ),
     of_two(
         comparing("$gt", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_gt)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_gt())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_gt())),
     ),
     of_two(
         comparing("$gte", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_ge)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_ge())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_ge())),
     ),
     of_two(
         comparing("$lt", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_lt)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_lt())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_lt())),
     ),
     of_two(
         comparing("$lte", Arguments::Exactly(2), |_, arguments, collation| {
             test(arguments, collation, Ordering::is_le)
         }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::Bool(order.is_le())),
+        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_le())),
     ),
 ];
 

@@ -34,7 +34,7 @@ impl Node {
                 Ok(Answer::Owned(Owned::RawArray(array)))
             }
             Node::Call { operator, arguments } => match self.scalar(env) {
-                Some(scalar) => Ok(Answer::Owned(scalar.owned())),
+                Some(scalar) => Ok(Answer::Borrowed(scalar.value())),
                 None => evaluate_call(operator, arguments, env),
             },
         }

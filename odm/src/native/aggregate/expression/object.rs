@@ -90,10 +90,12 @@ fn constant_name(name: &str, value: &Value<'_>, node: Node, codes: FieldCodes) -
     };
     match &node {
         // The server writes it into the document, which nobody can read then.
-        Node::Constant(Owned::String(text)) if literal && text.contains('\0') => Err(Fault::new(
-            codes.text,
-            format!("{name} requires 'field' to be a name of fields, which have no null bytes"),
-        )),
+        Node::Constant(Owned::String(text)) if literal && name != "$getField" && text.contains('\0') => {
+            Err(Fault::new(
+                codes.text,
+                format!("{name} requires 'field' to be a name of fields, which have no null bytes"),
+            ))
+        }
         Node::Constant(Owned::String(_)) if literal => Ok(node),
         Node::Constant(other) if literal => Err(Fault::new(
             codes.text,

@@ -6,59 +6,86 @@ use std::cmp::Ordering;
 use super::super::super::document::{Owned, Value};
 use super::{Answer, Base, Env, Node, truth};
 
-/// A value that takes a machine word.
+/// A value that takes a machine word. Its parts go through registers, as those of an enum do not.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scalar {
-    Bool(bool),
-    Int32(i32),
-    Int64(i64),
-    Double(f64),
-    DateTime(i64),
+pub(super) struct Scalar {
+    kind: Type,
+    /// Of an integer, a date or a truth all as of an int64; those of a double.
+    bits: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Type {
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    DateTime,
 }
 
 /// What an operator makes of two of them; nothing where the rule is another than the usual one.
 pub(super) type OfTwo = fn(Scalar, Scalar) -> Option<Scalar>;
 
 impl Scalar {
+    fn whole(kind: Type, value: i64) -> Scalar {
+        Scalar {
+            kind,
+            bits: value.cast_unsigned(),
+        }
+    }
+
+    pub(super) fn bool(value: bool) -> Scalar {
+        Scalar::whole(Type::Bool, value.into())
+    }
+
+    pub(super) fn int32(value: i32) -> Scalar {
+        Scalar::whole(Type::Int32, value.into())
+    }
+
+    fn int64(value: i64) -> Scalar {
+        Scalar::whole(Type::Int64, value)
+    }
+
+    fn double(value: f64) -> Scalar {
+        Scalar {
+            kind: Type::Double,
+            bits: value.to_bits(),
+        }
+    }
+
+    fn date(value: i64) -> Scalar {
+        Scalar::whole(Type::DateTime, value)
+    }
+
     fn of(value: &Value<'_>) -> Option<Scalar> {
         Some(match value {
-            Value::Bool(value) => Scalar::Bool(*value),
-            Value::Int32(value) => Scalar::Int32(*value),
-            Value::Int64(value) => Scalar::Int64(*value),
-            Value::Double(value) => Scalar::Double(*value),
-            Value::DateTime(value) => Scalar::DateTime(*value),
+            Value::Bool(value) => Scalar::bool(*value),
+            Value::Int32(value) => Scalar::int32(*value),
+            Value::Int64(value) => Scalar::int64(*value),
+            Value::Double(value) => Scalar::double(*value),
+            Value::DateTime(value) => Scalar::date(*value),
             _ => return None,
         })
     }
 
     fn of_owned(value: &Owned) -> Option<Scalar> {
         Some(match value {
-            Owned::Bool(value) => Scalar::Bool(*value),
-            Owned::Int32(value) => Scalar::Int32(*value),
-            Owned::Int64(value) => Scalar::Int64(*value),
-            Owned::Double(value) => Scalar::Double(*value),
-            Owned::DateTime(value) => Scalar::DateTime(*value),
+            Owned::Bool(value) => Scalar::bool(*value),
+            Owned::Int32(value) => Scalar::int32(*value),
+            Owned::Int64(value) => Scalar::int64(*value),
+            Owned::Double(value) => Scalar::double(*value),
+            Owned::DateTime(value) => Scalar::date(*value),
             _ => return None,
         })
     }
 
     pub(super) fn value(self) -> Value<'static> {
-        match self {
-            Scalar::Bool(value) => Value::Bool(value),
-            Scalar::Int32(value) => Value::Int32(value),
-            Scalar::Int64(value) => Value::Int64(value),
-            Scalar::Double(value) => Value::Double(value),
-            Scalar::DateTime(value) => Value::DateTime(value),
-        }
-    }
-
-    pub(super) fn owned(self) -> Owned {
-        match self {
-            Scalar::Bool(value) => Owned::Bool(value),
-            Scalar::Int32(value) => Owned::Int32(value),
-            Scalar::Int64(value) => Owned::Int64(value),
-            Scalar::Double(value) => Owned::Double(value),
-            Scalar::DateTime(value) => Owned::DateTime(value),
+        match self.kind {
+            Type::Bool => Value::Bool(self.integer() != 0),
+            Type::Int32 => Value::Int32(self.integer() as i32),
+            Type::Int64 => Value::Int64(self.integer()),
+            Type::Double => Value::Double(f64::from_bits(self.bits)),
+            Type::DateTime => Value::DateTime(self.integer()),
         }
     }
 
@@ -66,32 +93,37 @@ impl Scalar {
         truth(&self.value())
     }
 
+    fn integer(self) -> i64 {
+        self.bits.cast_signed()
+    }
+
     /// The number as a double; not of an int64, of which not all are doubles.
-    fn double(self) -> Option<f64> {
-        match self {
-            Scalar::Int32(value) => Some(f64::from(value)),
-            Scalar::Double(value) => Some(value),
+    fn as_double(self) -> Option<f64> {
+        match self.kind {
+            Type::Int32 => Some(self.integer() as f64),
+            Type::Double => Some(f64::from_bits(self.bits)),
             _ => None,
         }
     }
 }
 
 /// A result of two numbers: of int32 where it fits, of int64 otherwise, or of doubles; nothing beyond int64.
+#[inline]
 fn of_numbers(
     a: Scalar,
     b: Scalar,
-    integers: fn(i64, i64) -> Option<i64>,
-    doubles: fn(f64, f64) -> Option<f64>,
+    integers: impl Fn(i64, i64) -> Option<i64>,
+    doubles: impl Fn(f64, f64) -> Option<f64>,
 ) -> Option<Scalar> {
-    match (a, b) {
-        (Scalar::Int32(a), Scalar::Int32(b)) => {
-            let result = integers(a.into(), b.into())?;
-            Some(i32::try_from(result).map_or(Scalar::Int64(result), Scalar::Int32))
+    match (a.kind, b.kind) {
+        (Type::Int32, Type::Int32) => {
+            let result = integers(a.integer(), b.integer())?;
+            Some(i32::try_from(result).map_or(Scalar::int64(result), Scalar::int32))
         }
-        (Scalar::Int32(a), Scalar::Int64(b)) => integers(a.into(), b).map(Scalar::Int64),
-        (Scalar::Int64(a), Scalar::Int32(b)) => integers(a, b.into()).map(Scalar::Int64),
-        (Scalar::Int64(a), Scalar::Int64(b)) => integers(a, b).map(Scalar::Int64),
-        _ => doubles(a.double()?, b.double()?).map(Scalar::Double),
+        (Type::Int32 | Type::Int64, Type::Int32 | Type::Int64) => {
+            integers(a.integer(), b.integer()).map(Scalar::int64)
+        }
+        _ => doubles(a.as_double()?, b.as_double()?).map(Scalar::double),
     }
 }
 
@@ -102,8 +134,8 @@ pub(super) fn add(a: Scalar, b: Scalar) -> Option<Scalar> {
 }
 
 pub(super) fn subtract(a: Scalar, b: Scalar) -> Option<Scalar> {
-    match (a, b) {
-        (Scalar::DateTime(a), Scalar::DateTime(b)) => Some(Scalar::Int64(a.wrapping_sub(b))),
+    match (a.kind, b.kind) {
+        (Type::DateTime, Type::DateTime) => Some(Scalar::int64(a.integer().wrapping_sub(b.integer()))),
         _ => of_numbers(a, b, i64::checked_sub, |a, b| Some(a - b)),
     }
 }
@@ -113,8 +145,8 @@ pub(super) fn multiply(a: Scalar, b: Scalar) -> Option<Scalar> {
 }
 
 pub(super) fn divide(a: Scalar, b: Scalar) -> Option<Scalar> {
-    let (a, b) = (a.double()?, b.double()?);
-    (b != 0.0).then_some(Scalar::Double(a / b))
+    let (a, b) = (a.as_double()?, b.as_double()?);
+    (b != 0.0).then_some(Scalar::double(a / b))
 }
 
 pub(super) fn remainder(a: Scalar, b: Scalar) -> Option<Scalar> {
@@ -122,15 +154,14 @@ pub(super) fn remainder(a: Scalar, b: Scalar) -> Option<Scalar> {
 }
 
 /// The order of two values of one type, or of two numbers that have one.
+#[inline]
 pub(super) fn order(a: Scalar, b: Scalar) -> Option<Ordering> {
-    match (a, b) {
-        (Scalar::Bool(a), Scalar::Bool(b)) => Some(a.cmp(&b)),
-        (Scalar::Int32(a), Scalar::Int32(b)) => Some(a.cmp(&b)),
-        (Scalar::Int64(a), Scalar::Int64(b)) | (Scalar::DateTime(a), Scalar::DateTime(b)) => Some(a.cmp(&b)),
-        (Scalar::Int32(a), Scalar::Int64(b)) => Some(i64::from(a).cmp(&b)),
-        (Scalar::Int64(a), Scalar::Int32(b)) => Some(a.cmp(&b.into())),
+    match (a.kind, b.kind) {
+        (Type::Int32 | Type::Int64, Type::Int32 | Type::Int64)
+        | (Type::Bool, Type::Bool)
+        | (Type::DateTime, Type::DateTime) => Some(a.integer().cmp(&b.integer())),
         // Nothing where one is no number.
-        _ => a.double()?.partial_cmp(&b.double()?),
+        _ => a.as_double()?.partial_cmp(&b.as_double()?),
     }
 }
 

@@ -227,6 +227,11 @@ fn arrays() {
             is(bson!({ "a": 2, "b": 1 })),
         ),
         (
+            // No driver could read the document.
+            bson!({ "$setField": { "field": "n\u{0}m", "input": "$o", "value": 5 } }),
+            Err(4161107),
+        ),
+        (
             bson!({ "$setField": { "field": "n", "input": "$o", "value": 5 } }),
             is(bson!({ "x": 1, "n": 5 })),
         ),

@@ -1,7 +1,10 @@
 //! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
 
+use std::slice;
+
+use super::super::super::document::doc::Element;
 use super::super::super::document::size::check_text;
-use super::super::super::document::{Doc, Items, Owned, Value};
+use super::super::super::document::{Doc, Items, Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::check_depth;
@@ -201,12 +204,34 @@ fn map<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<
         ));
     };
     let mut result = Items::default();
-    for item in items.values() {
-        with_bound(&[Answer::Borrowed(item)], env, |env| {
+    let mut elements = items.elements();
+    while let Some(element) = &elements.next() {
+        let item = held(element);
+        with_bound(slice::from_ref(&item), env, |env| {
             result.push_with(|name, out| body.write_or_null(name, env, out))
         })?;
     }
     Ok(Answer::Owned(result.into_owned()))
+}
+
+/// An item of an array as a variable has it. What is frequent is put there as it is read: copied, it would be waited for.
+fn held<'a>(item: &Element<'a>) -> Answer<'a> {
+    if let Element::Raw { kind, payload, .. } = *item {
+        match (kind, payload.first_chunk::<4>(), payload.first_chunk::<8>()) {
+            (Kind::Int32, Some(bytes), _) => {
+                return Answer::Borrowed(Value::Int32(i32::from_le_bytes(*bytes)));
+            }
+            (Kind::Int64, _, Some(bytes)) => {
+                return Answer::Borrowed(Value::Int64(i64::from_le_bytes(*bytes)));
+            }
+            (Kind::Double, _, Some(bytes)) => {
+                return Answer::Borrowed(Value::Double(f64::from_le_bytes(*bytes)));
+            }
+            (Kind::Document, ..) => return Answer::Borrowed(Value::Document(Doc::Raw(payload))),
+            _ => {}
+        }
+    }
+    Answer::Borrowed(item.value())
 }
 
 fn parse_filter(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
@@ -278,10 +303,11 @@ fn filtered<'a>(
     }
     let limit = limit()?;
     let mut result = Items::default();
-    for element in items.elements() {
-        let item = [Answer::Borrowed(element.value())];
-        if with_bound(&item, env, |env| body.truth(env))? {
-            result.push_element(&element);
+    let mut elements = items.elements();
+    while let Some(element) = &elements.next() {
+        let item = held(element);
+        if with_bound(slice::from_ref(&item), env, |env| body.truth(env))? {
+            result.push_element(element);
             if result.len() >= limit {
                 break;
             }
@@ -392,8 +418,9 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
         // A tree grows at its end.
         value.open();
     }
-    for item in items.values() {
-        let mut values = [Answer::Borrowed(item), value];
+    let mut elements = items.elements();
+    while let Some(element) = &elements.next() {
+        let mut values = [held(element), value];
         if let (Some(appends), Answer::Owned(Owned::Array(_) | Owned::String(_))) = (&appends, &values[1])
             && let Some(more) = appends.more(&values, env)
             && append(&mut values[1], more)
