@@ -84,6 +84,10 @@ pub(super) fn reason(
         (own, their) if text.contains("$text") && has_failed(own) && has_failed_with(their, 27) => {
             Some("two errors beside a text search")
         }
+        // An `$or` keeps it from seeing that nothing matches.
+        (_, Refused(Some(27))) if text.contains("$text") && text.contains("$alwaysFalse") => {
+            Some("a search beside what nothing matches")
+        }
         // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
         (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => {
             Some("cannot read the filter that it moved")
