@@ -33,6 +33,7 @@ pub(crate) use self::clock::{Now, Timestamps};
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
 pub(crate) use self::insert::{changed_for_insert, has_empty_timestamp, prepare_insert};
+pub(crate) use self::operation::same_bytes;
 #[cfg(test)]
 pub(crate) use self::parse::OPERATORS;
 use self::tree::Object;

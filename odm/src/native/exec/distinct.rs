@@ -97,33 +97,38 @@ impl Found {
     /// # Errors
     /// Code 17217 when there are more than go into one answer.
     fn add(&mut self, (record, document): (u64, &[u8]), path: &str) -> Result<()> {
-        let mut values = Vec::new();
-        collect(Doc::Raw(document), path, &mut |value| values.push(value));
-        if !self.collation.is_simple() {
+        let document = Doc::Raw(document);
+        if self.collation.is_simple() {
+            collect(document, path, &mut |value| self.add_value(record, value));
+        } else {
             // Of equal ones the first by its bytes counts.
+            let mut values = Vec::new();
+            collect(document, path, &mut |value| values.push(value));
             values.sort_by(compare);
+            values.into_iter().for_each(|value| self.add_value(record, value));
         }
-        values.into_iter().for_each(|value| {
-            let mut encoded = Vec::new();
-            self.collation.encode(&value, false, &mut encoded);
-            match self.values.entry(encoded) {
-                Entry::Occupied(mut known) => {
-                    // An index over arrays does not lead to records in their order.
-                    if known.get().0 > record {
-                        known.insert((record, value.into()));
-                    }
-                }
-                Entry::Vacant(place) => {
-                    let mut element = Vec::new();
-                    value.write_element(b"", &mut element);
-                    self.bytes += element.len();
-                    place.insert((record, value.into()));
-                }
-            }
-        });
         match self.bytes < MAX_DOCUMENT_BYTES {
             true => Ok(()),
             false => Err(Fault::new(17_217, "distinct too big, 16mb cap")),
+        }
+    }
+
+    fn add_value(&mut self, record: u64, value: Value<'_>) {
+        let mut encoded = Vec::new();
+        self.collation.encode(&value, false, &mut encoded);
+        match self.values.entry(encoded) {
+            Entry::Occupied(mut known) => {
+                // An index over arrays does not lead to records in their order.
+                if known.get().0 > record {
+                    known.insert((record, value.into()));
+                }
+            }
+            Entry::Vacant(place) => {
+                let mut element = Vec::new();
+                value.write_element(b"", &mut element);
+                self.bytes += element.len();
+                place.insert((record, value.into()));
+            }
         }
     }
 

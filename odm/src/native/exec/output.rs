@@ -14,7 +14,7 @@ use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::Write;
-use super::super::update::{Description, Now, Updater, check_changed, prepare_insert};
+use super::super::update::{Description, Now, Updater, check_changed, prepare_insert, same_bytes};
 use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, change, collections, record, validate, view};
@@ -548,14 +548,7 @@ fn check_id(matched: &Matched, old: &[u8], new: &[u8]) -> Result<()> {
     let id = |document| Doc::Raw(document).get("_id").unwrap_or(Value::Null);
     let is_same = |old: &Value<'_>, new: &Value<'_>| match matched {
         // A `$set` of another type is a change.
-        Matched::Merge => {
-            let bytes = |value: &Value<'_>| {
-                let mut bytes = Vec::new();
-                value.write_element(b"", &mut bytes);
-                bytes
-            };
-            bytes(old) == bytes(new)
-        }
+        Matched::Merge => same_bytes(old, new),
         _ => equal(old, new),
     };
     match id(new) {

@@ -210,7 +210,8 @@ impl Polygon {
         let invalid = |fault: &str| format!("Polygon isn't valid: {fault} {shown}");
         let mut known: HashMap<[u64; 6], (usize, usize)> = HashMap::new();
         for ((a, b), (owner, edge)) in edges.iter().zip(&owners) {
-            let bits = [a.x, a.y, a.z, b.x, b.y, b.z].map(f64::to_bits);
+            // Both zeros are one.
+            let bits = [a.x, a.y, a.z, b.x, b.y, b.z].map(|part| (part + 0.0).to_bits());
             if let Some((other, its)) = known.insert(bits, (*owner, *edge)) {
                 return Some(invalid(&format!(
                     "Duplicate edge: loop {owner}, edge {edge} and loop {other}, edge {its}"
@@ -226,7 +227,7 @@ impl Polygon {
             }
             let ((a, b), (c, d)) = (edges[first], edges[second]);
             let meeting = meeting(a, b, c, d);
-            if (a, b) == (c, d) || (a, b) == (d, c) {
+            if (a, b) == (d, c) {
                 fault = Some(invalid(&format!(
                     "Duplicate edge: loop {other}, edge {its} and loop {one}, edge {own}"
                 )));

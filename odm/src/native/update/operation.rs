@@ -188,7 +188,7 @@ fn current(timestamp: bool, context: &Context<'_>) -> Owned {
 }
 
 /// Whether the two are of one type and one encoding: 1 is not 1.0, NaN is NaN.
-fn same_bytes(a: &Value<'_>, b: &Value<'_>) -> bool {
+pub(crate) fn same_bytes(a: &Value<'_>, b: &Value<'_>) -> bool {
     if a.kind() != b.kind() {
         return false;
     }

@@ -4,10 +4,21 @@ use std::cmp::Ordering;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
-use super::super::super::fault::Result;
 use super::Answer;
 use super::operator::{Arguments, Operator, comparing, of_two};
 use super::scalar::{self, Scalar};
+
+/// A comparison that says whether an order holds, of answers and of scalars.
+macro_rules! holding {
+    ($name:literal, $holds:ident) => {
+        of_two(
+            comparing($name, Arguments::Exactly(2), |_, arguments, collation| {
+                Ok(Some(Owned::Bool(order(arguments, collation).$holds())))
+            }),
+            |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.$holds())),
+        )
+    };
+}
 
 pub(super) static OPERATORS: &[Operator] = &[
     of_two(
@@ -16,42 +27,12 @@ pub(super) static OPERATORS: &[Operator] = &[
         }),
         |a, b| scalar::order(a, b).map(|order| Scalar::int32(order as i32)),
     ),
-    of_two(
-        comparing("$eq", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_eq)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_eq())),
-    ),
-    of_two(
-        comparing("$ne", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_ne)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_ne())),
-    ),
-    of_two(
-        comparing("$gt", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_gt)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_gt())),
-    ),
-    of_two(
-        comparing("$gte", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_ge)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_ge())),
-    ),
-    of_two(
-        comparing("$lt", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_lt)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_lt())),
-    ),
-    of_two(
-        comparing("$lte", Arguments::Exactly(2), |_, arguments, collation| {
-            test(arguments, collation, Ordering::is_le)
-        }),
-        |a, b| scalar::order(a, b).map(|order| Scalar::bool(order.is_le())),
-    ),
+    holding!("$eq", is_eq),
+    holding!("$ne", is_ne),
+    holding!("$gt", is_gt),
+    holding!("$gte", is_ge),
+    holding!("$lt", is_lt),
+    holding!("$lte", is_le),
 ];
 
 /// Whether it compares its two arguments with each other.
@@ -64,14 +45,6 @@ fn order(arguments: &[Answer<'_>], collation: &Collation) -> Ordering {
         [a, b] => compare_answers(a.value(), b.value(), collation),
         _ => Ordering::Equal,
     }
-}
-
-fn test(
-    arguments: &[Answer<'_>],
-    collation: &Collation,
-    holds: fn(Ordering) -> bool,
-) -> Result<Option<Owned>> {
-    Ok(Some(Owned::Bool(holds(order(arguments, collation)))))
 }
 
 /// The order of two values, a missing one (like undefined) below null. A symbol goes by its bytes, and a string by the

@@ -45,10 +45,12 @@ impl Node {
         let Node::Call { operator, arguments } = self else {
             return Ok(self.evaluate(env)?.is_true());
         };
-        match (operator.truth, self.scalar(env)) {
-            (Some(truth), _) => told(operator, env, truth(arguments, env)),
-            (None, Some(scalar)) => Ok(scalar.is_true()),
-            (None, None) => Ok(evaluate_call(operator, arguments, env)?.is_true()),
+        if let Some(truth) = operator.truth {
+            return told(operator, env, truth(arguments, env));
+        }
+        match self.scalar(env) {
+            Some(scalar) => Ok(scalar.is_true()),
+            None => Ok(evaluate_call(operator, arguments, env)?.is_true()),
         }
     }
 

@@ -89,13 +89,6 @@ fn constant_name(name: &str, value: &Value<'_>, node: Node, codes: FieldCodes) -
         _ => true,
     };
     match &node {
-        // The server writes it into the document, which nobody can read then.
-        Node::Constant(Owned::String(text)) if literal && name != "$getField" && text.contains('\0') => {
-            Err(Fault::new(
-                codes.text,
-                format!("{name} requires 'field' to be a name of fields, which have no null bytes"),
-            ))
-        }
         Node::Constant(Owned::String(_)) if literal => Ok(node),
         Node::Constant(other) if literal => Err(Fault::new(
             codes.text,
@@ -220,6 +213,13 @@ fn parse_change(
     })?;
     if let (Some(given), Some(node)) = (field, arguments.first_mut()) {
         *node = constant_name(name, &given, node.clone(), SET_CODES)?;
+        // The server writes it into the document, which nobody can read then.
+        if matches!(node, Node::Constant(Owned::String(text)) if text.contains('\0')) {
+            return Err(Fault::new(
+                SET_CODES.text,
+                format!("{name} requires 'field' to be a name of fields, which have no null bytes"),
+            ));
+        }
     }
     Ok(arguments)
 }

@@ -20,13 +20,16 @@ fn zero(negative: bool, exponent: i32) -> Decimal {
     }
 }
 
-/// What is made of a zero: one of the same sign, its exponent lower by so much, or the least.
+/// By so much the exponent of any zero is lowered to the least.
+const TO_LEAST: i32 = 2 * MIN_EXPONENT;
+
+/// What is made of a zero: one of the same sign, its exponent lower by so much, but not below the least.
 fn of_zero(x: Decimal, lower: i32) -> Decimal {
     let exponent = match x {
-        Decimal::Finite { exponent, .. } if lower != MIN_EXPONENT => exponent + lower,
-        _ => MIN_EXPONENT,
+        Decimal::Finite { exponent, .. } => exponent,
+        _ => 0,
     };
-    zero(x.is_negative(), exponent.max(MIN_EXPONENT))
+    zero(x.is_negative(), (exponent + lower).max(MIN_EXPONENT))
 }
 
 /// With all 34 digits.
@@ -57,7 +60,7 @@ fn decimal(magnitude: Fixed, negative: bool) -> Decimal {
 /// for it.
 fn odd(
     x: Decimal,
-    zero_exponent: i32,
+    lower: i32,
     function: fn(Fixed) -> Option<Fixed>,
     beyond: fn(Decimal) -> Decimal,
 ) -> Decimal {
@@ -66,7 +69,7 @@ fn odd(
         return x;
     }
     if x.is_zero() {
-        return of_zero(x, zero_exponent);
+        return of_zero(x, lower);
     }
     if is_tiny(x) {
         return in_full(x);
@@ -353,7 +356,7 @@ pub(in super::super) fn asinh(x: Decimal) -> Decimal {
         };
     }
     let function = |x: Fixed| (x < Fixed::whole(1 << 50)).then(|| area_sine(x.in_binary()).in_binary());
-    odd(x, MIN_EXPONENT, function, |x| match x.is_infinite() {
+    odd(x, TO_LEAST, function, |x| match x.is_infinite() {
         true => x,
         false => ln_of_twice(x).add(beside(x)),
     })
@@ -394,7 +397,7 @@ pub(in super::super) fn atanh(x: Decimal) -> Decimal {
         let cosine = one.minus(x).multiply(one.plus(x)).sqrt();
         (cosine != Fixed::ZERO).then(|| area_sine(x.divided_by(cosine)).in_binary())
     };
-    odd(x, MIN_EXPONENT, function, |x| by_double(x, f64::atanh))
+    odd(x, TO_LEAST, function, |x| by_double(x, f64::atanh))
 }
 
 /// The angle of a point, always with all digits.
