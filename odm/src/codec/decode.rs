@@ -26,6 +26,11 @@ use super::unfit::{self, Unfit};
 const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
 /// The visitor of an ObjectId, which takes text and bytes too.
 const OBJECT_ID_VISITOR: &str = "bson::de::serde::ObjectIdVisitor";
+/// What the visitors end with that serde derives for structs: they take the fields in their order too, without names.
+/// Some compilers name lifetimes.
+const DERIVED_VISITORS: [&str; 2] = ["::__Visitor<'_>", "::__Visitor"];
+/// What is in the names of such visitors for types with parameters.
+const DERIVED_VISITOR_OF: &str = "::__Visitor<";
 /// Serde's visitor of an enum that is tagged inside, which takes arrays by position too.
 const TAGGED_VISITOR: &str = "::TaggedContentVisitor<";
 /// The fields by which the visitor of `Bson` takes a document for another value.
@@ -56,6 +61,10 @@ const PRIVATE: &str = "$__";
 pub(super) const UUID: &str = "$__bson_private_uuid";
 
 pub(super) const UUID_SUBTYPE: u8 = 4;
+const DOUBLE: u8 = 0x01;
+const BOOL: u8 = 0x08;
+const INT: u8 = 0x10;
+const LONG: u8 = 0x12;
 const DOCUMENT: u8 = 0x03;
 const ARRAY: u8 = 0x04;
 const DATE: u8 = 0x09;
@@ -85,6 +94,7 @@ type Result<T> = std::result::Result<T, Unfit>;
 
 impl<'de> Decoder<'de> {
     /// What gives a document.
+    #[inline]
     pub(super) fn of(bytes: &'de [u8]) -> Decoder<'de> {
         Decoder {
             kind: DOCUMENT,
@@ -96,7 +106,7 @@ impl<'de> Decoder<'de> {
     /// Whether a value of this kind is shown as a document of extended JSON.
     fn is_shown_as_document(&self) -> bool {
         match self.kind {
-            0x01 | STRING | DOCUMENT | ARRAY | 0x08 | NULL | 0x10 | 0x12 => false,
+            DOUBLE | STRING | DOCUMENT | ARRAY | BOOL | NULL | INT | LONG => false,
             BINARY => !matches!(self.value, [_, _, _, _, 0, ..]),
             _ => true,
         }
@@ -115,10 +125,12 @@ impl<'de> Decoder<'de> {
         Bson::try_from(value).map_err(|_| Unfit::Left)
     }
 
+    #[inline]
     fn fixed<const N: usize>(&self) -> Result<[u8; N]> {
         self.value.try_into().map_err(|_| Unfit::Left)
     }
 
+    #[inline]
     fn text(&self) -> Result<&'de str> {
         match self.value {
             [_, _, _, _, text @ .., 0] => str::from_utf8(text).map_err(|_| Unfit::Left),
@@ -127,6 +139,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// The fields of a document, or the items of an array.
+    #[inline]
     fn elements(&self) -> Result<Elements<'de>> {
         let [a, b, c, d, elements @ .., 0] = self.value else {
             return Err(Unfit::Left);
@@ -141,6 +154,18 @@ impl<'de> Decoder<'de> {
             value: None,
             is_for_bson: false,
         })
+    }
+
+    /// Whether a document has exactly these fields in this order.
+    #[inline]
+    fn is_in_order(&self, fields: &[&str]) -> Result<bool> {
+        let mut elements = self.elements()?;
+        for field in fields {
+            if elements.named(field)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(elements.rest.is_empty())
     }
 
     fn array<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -178,6 +203,13 @@ fn is_bson<V>() -> bool {
     type_name::<V>() == BSON_VISITOR
 }
 
+/// Whether serde derived the visitor.
+fn is_derived<V>() -> bool {
+    let name = type_name::<V>();
+    DERIVED_VISITORS.iter().any(|end| name.ends_with(end))
+        || (name.ends_with('>') && name.contains(DERIVED_VISITOR_OF))
+}
+
 /// Whether the visitor makes a `Bson`, be it in what follows the path.
 fn makes_bson<V>() -> bool {
     let name = type_name::<V>();
@@ -200,7 +232,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.kind {
-            0x01 => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
+            DOUBLE => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
             STRING => visitor.visit_borrowed_str(self.text()?),
             DOCUMENT => {
                 let mut elements = self.elements()?;
@@ -218,15 +250,15 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
                 _ => Err(Unfit::Left),
             },
             OBJECT_ID => self.object_id(visitor),
-            0x08 => match self.value {
+            BOOL => match self.value {
                 [0] => visitor.visit_bool(false),
                 [1] => visitor.visit_bool(true),
                 _ => Err(Unfit::Left),
             },
             DATE => self.date(visitor),
             NULL => visitor.visit_unit(),
-            0x10 => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
-            0x12 => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
+            INT => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
+            LONG => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
             DECIMAL => visitor.visit_map(MapDeserializer::new(iter::once((
                 "$numberDecimalBytes",
                 self.value,
@@ -249,7 +281,51 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         {
             return Err(unfit::other_kind(self.kind, "a document"));
         }
+        if self.kind == DOCUMENT && is_derived::<V>() && self.is_in_order(fields)? {
+            let elements = self.elements()?;
+            return visitor.visit_seq(InOrder { elements, fields });
+        }
         self.deserialize_any(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match (self.kind, self.value) {
+            (BOOL, [0]) => visitor.visit_bool(false),
+            (BOOL, [1]) => visitor.visit_bool(true),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            INT => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            LONG => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            DOUBLE => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            STRING => visitor.visit_borrowed_str(self.text()?),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -327,8 +403,8 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool char str byte_buf unit unit_struct string identifier
-        i8 i16 i32 i64 u8 u16 u32 u64 f32 f64
+        char byte_buf unit unit_struct identifier
+        i8 i16 u8 u16 u32 u64 f32
     }
 }
 
@@ -343,6 +419,7 @@ struct Elements<'de> {
 }
 
 impl<'de> Elements<'de> {
+    #[inline]
     fn next(&mut self) -> Result<Option<(&'de [u8], Decoder<'de>)>> {
         let Some((&kind, named)) = self.rest.split_first() else {
             return Ok(None);
@@ -357,7 +434,24 @@ impl<'de> Elements<'de> {
         Ok(Some((name, Decoder { kind, value, depth })))
     }
 
+    /// The next value if it has this name.
+    #[inline]
+    fn named(&mut self, name: &str) -> Result<Option<Decoder<'de>>> {
+        let Some((&kind, named)) = self.rest.split_first() else {
+            return Ok(None);
+        };
+        let Some([0, value @ ..]) = named.strip_prefix(name.as_bytes()) else {
+            return Ok(None);
+        };
+        let size = shape::value_size(kind, value).ok_or(Unfit::Left)?;
+        let (value, rest) = value.split_at_checked(size).ok_or(Unfit::Left)?;
+        self.rest = rest;
+        let depth = self.depth;
+        Ok(Some(Decoder { kind, value, depth }))
+    }
+
     /// The next name; its value is put by.
+    #[inline]
     fn name(&mut self) -> Result<Option<Name<'de>>> {
         let Some((name, value)) = self.next()? else {
             return Ok(None);
@@ -372,8 +466,28 @@ impl<'de> Elements<'de> {
         Ok(Some(Name(name)))
     }
 
+    #[inline]
     fn value(&mut self) -> Result<Decoder<'de>> {
         self.value.take().ok_or(Unfit::Left)
+    }
+}
+
+/// The elements of a document that has the fields of a struct in their order.
+struct InOrder<'de> {
+    elements: Elements<'de>,
+    fields: &'static [&'static str],
+}
+
+impl<'de> SeqAccess<'de> for InOrder<'de> {
+    type Error = Unfit;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        let Some((field, rest)) = self.fields.split_first() else {
+            return Ok(None);
+        };
+        self.fields = rest;
+        let value = self.elements.named(field)?.ok_or(Unfit::Left)?;
+        seed.deserialize(value).map(Some)
     }
 }
 

@@ -351,7 +351,7 @@ impl Finding<'_> {
             }
             return Ok(Flow::Continue);
         }
-        let document = format::unseal(self.collection.records, key, stored)?;
+        let document = format::without_checksum(self.collection.records, key, stored)?;
         match self.is_new(record) {
             true => (self.visit)(record, document),
             false => Ok(Flow::Continue),
