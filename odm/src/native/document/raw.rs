@@ -93,6 +93,12 @@ impl<'a> RawFields<'a> {
     /// The value of the first field with this name.
     #[inline]
     pub(crate) fn find(self, name: &str) -> Option<Value<'a>> {
+        self.find_placed(name).map(|(_, value)| value)
+    }
+
+    /// The same of a document that is looked at from its beginning, with the place where the field begins in its bytes.
+    #[inline]
+    pub(crate) fn find_placed(self, name: &str) -> Option<(usize, Value<'a>)> {
         // The fields before it are skipped in one loop, of which no field is made.
         let name = name.as_bytes();
         let mut rest = self.0;
@@ -102,7 +108,8 @@ impl<'a> RawFields<'a> {
             let payload = after.get(end + 1..)?;
             let (payload, next) = payload.split_at_checked(length(kind, payload)?)?;
             if end == name.len() && after.first() == name.first().or(Some(&0)) && after.starts_with(name) {
-                return Some(value(kind, payload));
+                // Before the fields there is the document's length.
+                return Some((4 + self.0.len() - rest.len(), value(kind, payload)));
             }
             rest = next;
         }

@@ -11,20 +11,25 @@ use super::super::super::document::{Doc, Items, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, as_written, asking, at_run, comparing, reaching, strict};
-use super::{Answer, Node, Scope, type_name};
+use super::evaluate::evaluate_all;
+use super::operator::{Arguments, Operator, as_written, asking, at_run, comparing, lazy, scalars, strict};
+use super::scalar::{Scalar, Scalars};
+use super::{Answer, Env, Node, Scope, type_name};
 
 pub(crate) use self::offsets::Offsets;
 use self::offsets::Place;
 pub(crate) use self::ordered::count_argument;
 
 pub(super) static OPERATORS: &[Operator] = &[
-    reaching("$arrayElemAt", Arguments::Exactly(2), element_at),
-    strict("$first", Arguments::Exactly(1), |operator, arguments| {
-        end(operator, arguments, |items| items.values().next())
+    scalars(
+        lazy("$arrayElemAt", Arguments::Exactly(2), element_at),
+        Scalars::Found(|arguments, env| Scalar::of(&found_element(arguments, env)?)),
+    ),
+    lazy("$first", Arguments::Exactly(1), |operator, arguments, env| {
+        end(operator, arguments, env, |items| items.values().next())
     }),
-    strict("$last", Arguments::Exactly(1), |operator, arguments| {
-        end(operator, arguments, |items| items.values().last())
+    lazy("$last", Arguments::Exactly(1), |operator, arguments, env| {
+        end(operator, arguments, env, |items| items.values().last())
     }),
     comparing("$in", Arguments::Exactly(2), contains),
     comparing("$indexOfArray", Arguments::Between(2, 4), index_of),
@@ -67,7 +72,24 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$objectToArray", Arguments::Exactly(1), entries::to_array),
 ];
 
-fn element_at(_: &'static Operator, arguments: &[Answer<'_>], scope: &Scope<'_>) -> Result<Option<Owned>> {
+/// The element of an array that is found by an int32, where there is nothing to evaluate.
+fn found_element<'a>(arguments: &'a [Node], env: Env<'a>) -> Option<Value<'a>> {
+    let [array, index] = arguments else {
+        return None;
+    };
+    let position = index.scalar(env)?.as_int32()?;
+    let items = array.array(env)?;
+    env.scope.offsets.at(env.scope.root, items, Place::of(position))
+}
+
+fn element_at<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    if let Some(element) = found_element(arguments, env) {
+        return Ok(Answer::Borrowed(element));
+    }
+    evaluate_all(operator, arguments, env, |answers| element_of(answers, env.scope))
+}
+
+fn element_of(arguments: &[Answer<'_>], scope: &Scope<'_>) -> Result<Option<Owned>> {
     let [array, index] = arguments else {
         return Ok(None);
     };
@@ -101,31 +123,34 @@ fn element_at(_: &'static Operator, arguments: &[Answer<'_>], scope: &Scope<'_>)
             ),
         )
     })?;
-    let place = match usize::try_from(position) {
-        Ok(position) => Place::FromStart(position),
-        Err(_) => Place::FromEnd(position.unsigned_abs() as usize),
-    };
-    Ok(scope.offsets.at(scope.root, items, place).map(Owned::from))
+    let element = scope.offsets.at(scope.root, items, Place::of(position));
+    Ok(element.map(Owned::from))
 }
 
-fn end(
+fn end<'a>(
     operator: &'static Operator,
-    arguments: &[Answer<'_>],
-    pick: for<'a> fn(Doc<'a>) -> Option<Value<'a>>,
-) -> Result<Option<Owned>> {
-    let Some(array) = arguments.first().filter(|array| !array.is_nullish()) else {
-        return Ok(Some(Owned::Null));
+    arguments: &'a [Node],
+    env: Env<'a>,
+    pick: for<'b> fn(Doc<'b>) -> Option<Value<'b>>,
+) -> Result<Answer<'a>> {
+    let [array] = arguments else {
+        return Ok(Answer::Missing);
     };
-    match array.value() {
-        Some(Value::Array(items)) => Ok(pick(items).map(Owned::from)),
-        _ => Err(Fault::new(
-            28689,
-            format!(
-                "{}'s argument must be an array, but is {}",
-                operator.name,
-                array.type_name()
-            ),
-        )),
+    let array = array.evaluate(env)?;
+    match &array {
+        Answer::Borrowed(Value::Array(items)) => Ok(pick(*items).map_or(Answer::Missing, Answer::Borrowed)),
+        array if array.is_nullish() => Ok(Answer::Owned(Owned::Null)),
+        _ => match array.value() {
+            Some(Value::Array(items)) => Ok(pick(items).map(Owned::from).into()),
+            _ => Err(Fault::new(
+                28689,
+                format!(
+                    "{}'s argument must be an array, but is {}",
+                    operator.name,
+                    array.type_name()
+                ),
+            )),
+        },
     }
 }
 

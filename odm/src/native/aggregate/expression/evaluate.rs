@@ -120,9 +120,6 @@ pub(super) fn evaluate_call<'a>(
                 function(operator, values, collation)
             })
         }
-        Body::Reaching(function) => evaluate_all(operator, arguments, env, |values| {
-            function(operator, values, env.scope)
-        }),
         Body::Strict(function) => evaluate_all(operator, arguments, env, |values| function(operator, values)),
         // An early `$group` has all arguments before it looks at one.
         Body::Asking(function) if env.scope.is_early => evaluate_all(operator, arguments, env, |values| {
@@ -153,7 +150,7 @@ fn told<T>(operator: &Operator, env: Env<'_>, result: Result<T>) -> Result<T> {
 }
 
 /// The function's result of all arguments.
-fn evaluate_all<'a>(
+pub(super) fn evaluate_all<'a>(
     operator: &'static Operator,
     arguments: &'a [Node],
     env: Env<'a>,

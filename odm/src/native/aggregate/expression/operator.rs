@@ -7,7 +7,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::parse::Parser;
-use super::scalar::OfTwo;
+use super::scalar::{OfTwo, Scalars};
 use super::{Answer, Env, Node, Scope};
 
 /// One operator: its name with the `$`, how its arguments are read, what it computes.
@@ -19,8 +19,8 @@ pub(super) struct Operator {
     pub(super) is_pure: bool,
     /// Folds in place of the general rule; a node in return replaces the call.
     pub(super) fold: Option<Fold>,
-    /// What it makes of two scalars.
-    pub(super) of_two: Option<OfTwo>,
+    /// How it makes a scalar.
+    pub(super) scalars: Option<Scalars>,
     /// Whether the call is true, of an operator that asks its arguments no more than that.
     pub(super) truth: Option<Truth>,
 }
@@ -46,9 +46,6 @@ pub(super) type Strict = fn(&'static Operator, &[Answer<'_>]) -> Result<Option<O
 /// A function of evaluated arguments that compares them.
 pub(super) type Comparing = fn(&'static Operator, &[Answer<'_>], &Collation) -> Result<Option<Owned>>;
 
-/// A function of evaluated arguments that reaches into the document.
-pub(super) type Reaching = fn(&'static Operator, &[Answer<'_>], &Scope<'_>) -> Result<Option<Owned>>;
-
 /// A function that evaluates the arguments it wants.
 pub(super) type Lazy = for<'a> fn(&'static Operator, &'a [Node], Env<'a>) -> Result<Answer<'a>>;
 
@@ -60,7 +57,6 @@ pub(super) type Asking =
 pub(super) enum Body {
     Strict(Strict),
     Comparing(Comparing),
-    Reaching(Reaching),
     Lazy(Lazy),
     Asking(Asking),
 }
@@ -73,7 +69,7 @@ pub(super) const fn strict(name: &'static str, arguments: Arguments, function: S
         body: Body::Strict(function),
         is_pure: true,
         fold: None,
-        of_two: None,
+        scalars: None,
         truth: None,
     }
 }
@@ -86,20 +82,7 @@ pub(super) const fn comparing(name: &'static str, arguments: Arguments, function
         body: Body::Comparing(function),
         is_pure: true,
         fold: None,
-        of_two: None,
-        truth: None,
-    }
-}
-
-/// An operator that evaluates all its arguments and reaches into the document.
-pub(super) const fn reaching(name: &'static str, arguments: Arguments, function: Reaching) -> Operator {
-    Operator {
-        name,
-        arguments,
-        body: Body::Reaching(function),
-        is_pure: true,
-        fold: None,
-        of_two: None,
+        scalars: None,
         truth: None,
     }
 }
@@ -112,7 +95,7 @@ pub(super) const fn lazy(name: &'static str, arguments: Arguments, function: Laz
         body: Body::Lazy(function),
         is_pure: true,
         fold: None,
-        of_two: None,
+        scalars: None,
         truth: None,
     }
 }
@@ -125,15 +108,20 @@ pub(super) const fn asking(name: &'static str, arguments: Arguments, function: A
         body: Body::Asking(function),
         is_pure: true,
         fold: None,
-        of_two: None,
+        scalars: None,
         truth: None,
     }
 }
 
-/// The same operator, which makes this of two scalars.
-pub(super) const fn of_two(mut operator: Operator, function: OfTwo) -> Operator {
-    operator.of_two = Some(function);
+/// The same operator, which makes scalars so.
+pub(super) const fn scalars(mut operator: Operator, scalars: Scalars) -> Operator {
+    operator.scalars = Some(scalars);
     operator
+}
+
+/// The same operator, which makes this of two scalars.
+pub(super) const fn of_two(operator: Operator, function: OfTwo) -> Operator {
+    scalars(operator, Scalars::OfTwo(function))
 }
 
 /// The same operator, but not computed before the run: the server does not optimize it, so that what is wrong with

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::super::super::document::{Owned, Value};
+use super::super::super::document::{Doc, Owned, Value};
 use super::{Answer, Base, Env, Node, truth};
 
 /// A value that takes a machine word. Its parts go through registers, as those of an enum do not.
@@ -21,6 +21,14 @@ enum Type {
     Int64,
     Double,
     DateTime,
+}
+
+/// How an operator makes one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scalars {
+    OfTwo(OfTwo),
+    /// Of its arguments, as they are.
+    Found(fn(&[Node], Env<'_>) -> Option<Scalar>),
 }
 
 /// What an operator makes of two of them; nothing where the rule is another than the usual one.
@@ -57,7 +65,7 @@ impl Scalar {
         Scalar::whole(Type::DateTime, value)
     }
 
-    fn of(value: &Value<'_>) -> Option<Scalar> {
+    pub(super) fn of(value: &Value<'_>) -> Option<Scalar> {
         Some(match value {
             Value::Bool(value) => Scalar::bool(*value),
             Value::Int32(value) => Scalar::int32(*value),
@@ -95,6 +103,13 @@ impl Scalar {
 
     fn integer(self) -> i64 {
         self.bits.cast_signed()
+    }
+
+    pub(super) fn as_int32(self) -> Option<i32> {
+        match self.kind {
+            Type::Int32 => Some(self.integer() as i32),
+            _ => None,
+        }
     }
 
     /// The number as a double; not of an int64, of which not all are doubles.
@@ -176,21 +191,18 @@ impl Node {
                     let (name, rest) = segments.split_first()?;
                     scalar_at(&env.scope.wide.get(env.scope.root, name)?, rest)
                 }
-                Base::Local { frame, index, .. } => {
-                    let mut at = env.locals?;
-                    for _ in 0..*frame {
-                        at = at.outer?;
-                    }
-                    match at.values.get(*index)? {
-                        Answer::Borrowed(value) => scalar_at(value, segments),
-                        Answer::Owned(value) if segments.is_empty() => Scalar::of_owned(value),
-                        _ => None,
-                    }
-                }
+                Base::Local { frame, index, .. } => match local(*frame, *index, env)? {
+                    Answer::Borrowed(value) => scalar_at(value, segments),
+                    Answer::Owned(value) if segments.is_empty() => Scalar::of_owned(value),
+                    _ => None,
+                },
                 Base::Now | Base::ClusterTime | Base::Outer(_) | Base::Unavailable(_) => None,
             },
             Node::Call { operator, arguments } => {
-                let of_two = operator.of_two?;
+                let of_two = match operator.scalars? {
+                    Scalars::OfTwo(of_two) => of_two,
+                    Scalars::Found(found) => return found(arguments, env),
+                };
                 let [a, b] = arguments.as_slice() else {
                     return None;
                 };
@@ -204,6 +216,41 @@ impl Node {
             Node::Remove | Node::Absent | Node::Object(_) | Node::Array(_) => None,
         }
     }
+
+    /// The array that a path leads to without going through others.
+    pub(super) fn array<'a>(&'a self, env: Env<'a>) -> Option<Doc<'a>> {
+        let Node::Path { base, segments } = self else {
+            return None;
+        };
+        let (mut value, path) = match base {
+            Base::Root => {
+                let (name, rest) = segments.split_first()?;
+                (env.scope.wide.get(env.scope.root, name)?, rest)
+            }
+            Base::Local { frame, index, .. } => (local(*frame, *index, env)?.value()?, segments.as_slice()),
+            Base::Now | Base::ClusterTime | Base::Outer(_) | Base::Unavailable(_) => return None,
+        };
+        for name in path {
+            let Value::Document(document) = value else {
+                return None;
+            };
+            value = document.get(name)?;
+        }
+        match value {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+/// What is bound in so many frames around.
+#[inline]
+fn local<'a>(frame: usize, index: usize, env: Env<'a>) -> Option<&'a Answer<'a>> {
+    let mut at = env.locals?;
+    for _ in 0..frame {
+        at = at.outer?;
+    }
+    at.values.get(index)
 }
 
 fn scalar_at(value: &Value<'_>, path: &[String]) -> Option<Scalar> {
@@ -218,7 +265,6 @@ fn scalar_at(value: &Value<'_>, path: &[String]) -> Option<Scalar> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::super::document::Doc;
     use super::super::super::super::document::sample::Sample;
     use super::super::{Expression, Scope};
     use super::*;

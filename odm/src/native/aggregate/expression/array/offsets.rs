@@ -31,6 +31,16 @@ pub(crate) enum Place {
     FromEnd(usize),
 }
 
+impl Place {
+    /// The place of a position, which counts from the end if it is negative.
+    pub(crate) fn of(position: i32) -> Place {
+        match usize::try_from(position) {
+            Ok(position) => Place::FromStart(position),
+            Err(_) => Place::FromEnd(position.unsigned_abs() as usize),
+        }
+    }
+}
+
 impl Offsets {
     /// The value at a place of an array, which is looked up where the array is one of the document's.
     pub(crate) fn at<'a>(&self, root: Doc<'_>, array: Doc<'a>, place: Place) -> Option<Value<'a>> {
