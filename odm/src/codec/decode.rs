@@ -29,8 +29,10 @@ const OBJECT_ID_VISITOR: &str = "bson::de::serde::ObjectIdVisitor";
 /// What the visitors end with that serde derives for structs: they take the fields in their order too, without names.
 /// Some compilers name lifetimes.
 const DERIVED_VISITORS: [&str; 2] = ["::__Visitor<'_>", "::__Visitor"];
-/// What is in the names of such visitors for types with parameters.
+/// What is in the names of such visitors for types with parameters, and what is before the first `<` there: whoever wraps
+/// one may number what it gets in order.
 const DERIVED_VISITOR_OF: &str = "::__Visitor<";
+const DERIVED: &str = "::_::<";
 /// Serde's visitor of an enum that is tagged inside, which takes arrays by position too.
 const TAGGED_VISITOR: &str = "::TaggedContentVisitor<";
 /// The fields by which the visitor of `Bson` takes a document for another value.
@@ -207,7 +209,12 @@ fn is_bson<V>() -> bool {
 fn is_derived<V>() -> bool {
     let name = type_name::<V>();
     DERIVED_VISITORS.iter().any(|end| name.ends_with(end))
-        || (name.ends_with('>') && name.contains(DERIVED_VISITOR_OF))
+        || (name
+            .split_inclusive('<')
+            .next()
+            .is_some_and(|start| start.ends_with(DERIVED))
+            && name.ends_with('>')
+            && name.contains(DERIVED_VISITOR_OF))
 }
 
 /// Whether the visitor makes a `Bson`, be it in what follows the path.

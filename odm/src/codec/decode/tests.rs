@@ -399,3 +399,88 @@ fn what_stays_raw_is_decoded_without_a_detour() {
     };
     check::<Raw>(&RawDocumentBuf::try_from(&document).unwrap());
 }
+
+#[test]
+fn fields_in_another_order_or_number_are_decoded_by_their_names() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Generic<T> {
+        a: T,
+        #[serde(default = "seven")]
+        b: Option<i64>,
+        c: Inner,
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Inner {
+        #[serde(alias = "old")]
+        x: bool,
+        y: f64,
+    }
+    fn seven() -> Option<i64> {
+        Some(7)
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        a: i32,
+        #[serde(skip)]
+        skipped: i32,
+        b: String,
+    }
+    for document in [
+        rawdoc! { "a": "x", "b": 1_i64, "c": { "x": true, "y": 1.5 } },
+        rawdoc! { "a": "x", "b": 1_i64, "c": { "old": true, "y": 1.5 } },
+        rawdoc! { "a": "x", "b": 1, "c": { "y": 1.5, "x": true } },
+        rawdoc! { "a": "x", "c": { "x": true, "y": 2 } },
+        rawdoc! { "b": null, "a": "x", "c": { "x": true, "y": 2_i64 } },
+        rawdoc! { "a": "x", "b": null, "c": { "x": true, "y": 1.5, "z": 1 }, "d": 1 },
+    ] {
+        check::<Generic<String>>(&document);
+    }
+    let strict = |document: &RawDocumentBuf| both::<Strict>(document);
+    assert!(matches!(strict(&rawdoc! { "a": 1, "b": "x" }), (Some(a), Some(b)) if a == b));
+    for document in [
+        rawdoc! { "a": 1, "b": "x", "c": 1 },
+        rawdoc! { "a": 1 },
+        rawdoc! { "a": 1, "b": "x", "b": "y" },
+        rawdoc! { "a": 1, "skipped": 1, "b": "x" },
+    ] {
+        assert_eq!(strict(&document), (None, None), "{document:?}");
+    }
+}
+
+#[test]
+fn derived_visitors_are_known() {
+    /// Says of a struct's visitor whether it is one.
+    struct Asked;
+    impl<'de> Deserializer<'de> for Asked {
+        type Error = Unfit;
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
+            Err(if is_derived::<V>() {
+                Unfit::Rare
+            } else {
+                Unfit::Left
+            })
+        }
+        forward_to_deserialize_any! {
+            bool char str bytes byte_buf unit unit_struct string identifier seq tuple tuple_struct struct map option enum
+            i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 ignored_any newtype_struct
+        }
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "its visitor is asked for")]
+    struct Of<T> {
+        inner: T,
+    }
+    let asked = [
+        Line::deserialize(Asked).map(drop),
+        Of::<Line>::deserialize(Asked).map(drop),
+        Of::<Of<i32>>::deserialize(Asked).map(drop),
+    ];
+    assert!(
+        asked.iter().all(|asked| matches!(asked, Err(Unfit::Rare))),
+        "{asked:?}"
+    );
+    let traced = serde_path_to_error::deserialize::<_, Of<Line>>(Asked).unwrap_err();
+    assert!(matches!(traced.into_inner(), Unfit::Left));
+    assert!(matches!(Bson::deserialize(Asked), Err(Unfit::Left)));
+}
