@@ -4,60 +4,26 @@
 //! fields of a document together. This one knows the types that models are made of, and gives the rest up:
 //! whoever calls it asks `bson` then, which also words the errors.
 
+mod elements;
+mod name;
 mod raw;
+mod visitors;
 
-use std::any::type_name;
 use std::iter;
-use std::str::FromStr;
 
 use bson::{Bson, RawDocument};
-use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+use serde::de::value::MapDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, IntoDeserializer as _,
-    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer as _, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
+use self::elements::{Elements, InOrder};
 pub(super) use self::raw::{ARRAY as RAW_ARRAY, DOCUMENT as RAW_DOCUMENT};
+use self::visitors::{is_bson, is_derived, is_of_bson, makes_bson, makes_object_id};
 use super::shape::{self, MAX_DEPTH};
 use super::unfit::{self, Unfit};
 
-/// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
-const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
-/// The visitor of an ObjectId, which takes text and bytes too.
-const OBJECT_ID_VISITOR: &str = "bson::de::serde::ObjectIdVisitor";
-/// What the visitors end with that serde derives for structs: they take the fields in their order too, without names.
-/// Some compilers name lifetimes.
-const DERIVED_VISITORS: [&str; 2] = ["::__Visitor<'_>", "::__Visitor"];
-/// What is in the names of such visitors for types with parameters, and what is before the first `<` there: whoever wraps
-/// one may number what it gets in order.
-const DERIVED_VISITOR_OF: &str = "::__Visitor<";
-const DERIVED: &str = "::_::<";
-/// Serde's visitor of an enum that is tagged inside, which takes arrays by position too.
-const TAGGED_VISITOR: &str = "::TaggedContentVisitor<";
-/// The fields by which the visitor of `Bson` takes a document for another value.
-const SHOWN: [&str; 18] = [
-    "$oid",
-    "$symbol",
-    "$numberInt",
-    "$numberLong",
-    "$numberDouble",
-    "$numberDecimal",
-    "$numberDecimalBytes",
-    "$binary",
-    "$uuid",
-    "$code",
-    "$scope",
-    "$timestamp",
-    "$regularExpression",
-    "$dbPointer",
-    "$date",
-    "$maxKey",
-    "$minKey",
-    "$undefined",
-];
-/// Where the visitors are that follow the path.
-const TRACE: &str = "serde_path_to_error::";
 /// What `bson` calls the types that its decoder treats apart.
 const PRIVATE: &str = "$__";
 pub(super) const UUID: &str = "$__bson_private_uuid";
@@ -150,24 +116,7 @@ impl<'de> Decoder<'de> {
         if length != Ok(self.value.len()) || self.depth >= MAX_DEPTH {
             return Err(Unfit::Left);
         }
-        Ok(Elements {
-            rest: elements,
-            depth: self.depth + 1,
-            value: None,
-            is_for_bson: false,
-        })
-    }
-
-    /// Whether a document has exactly these fields in this order.
-    #[inline]
-    fn is_in_order(&self, fields: &[&str]) -> Result<bool> {
-        let mut elements = self.elements()?;
-        for field in fields {
-            if elements.named(field)?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(elements.rest.is_empty())
+        Ok(Elements::of(elements, self.depth + 1))
     }
 
     fn array<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -201,37 +150,16 @@ impl<'de> Decoder<'de> {
     }
 }
 
-fn is_bson<V>() -> bool {
-    type_name::<V>() == BSON_VISITOR
-}
-
-/// Whether serde derived the visitor.
-fn is_derived<V>() -> bool {
-    let name = type_name::<V>();
-    DERIVED_VISITORS.iter().any(|end| name.ends_with(end))
-        || (name
-            .split_inclusive('<')
-            .next()
-            .is_some_and(|start| start.ends_with(DERIVED))
-            && name.ends_with('>')
-            && name.contains(DERIVED_VISITOR_OF))
-}
-
-/// Whether the visitor makes a `Bson`, be it in what follows the path.
-fn makes_bson<V>() -> bool {
-    let name = type_name::<V>();
-    name == BSON_VISITOR || (name.starts_with(TRACE) && name.contains(BSON_VISITOR))
-}
-
-/// Whether the visitor makes an ObjectId, be it in what follows the path.
-fn makes_object_id<V>() -> bool {
-    let name = type_name::<V>();
-    name == OBJECT_ID_VISITOR || (name.starts_with(TRACE) && name.contains(OBJECT_ID_VISITOR))
-}
-
-/// Whether the visitor is one of `bson`, be it in what follows the path.
-fn is_of_bson<V>() -> bool {
-    type_name::<V>().starts_with("bson::") || makes_bson::<V>()
+/// Numbers as most are stored: no other kind is looked at first.
+macro_rules! numbers {
+    ($($method:ident($type:ty, $kind:ident) $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            match self.kind {
+                $kind => visitor.$visit(<$type>::from_le_bytes(self.fixed()?)),
+                _ => self.deserialize_any(visitor),
+            }
+        }
+    )*};
 }
 
 impl<'de> Deserializer<'de> for Decoder<'de> {
@@ -241,14 +169,8 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         match self.kind {
             DOUBLE => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
             STRING => visitor.visit_borrowed_str(self.text()?),
-            DOCUMENT => {
-                let mut elements = self.elements()?;
-                elements.is_for_bson = makes_bson::<V>();
-                visitor.visit_map(elements)
-            }
-            ARRAY if type_name::<V>().contains(TAGGED_VISITOR) => {
-                Err(unfit::other_kind(self.kind, "a document"))
-            }
+            DOCUMENT => visitor.visit_map(self.elements()?.for_bson(makes_bson::<V>())),
+            ARRAY if visitors::is_tagged::<V>() => Err(unfit::other_kind(self.kind, "a document")),
             ARRAY => visitor.visit_seq(self.elements()?),
             BINARY => match self.value {
                 // Of other subtypes the text in base64 is expected.
@@ -288,9 +210,11 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         {
             return Err(unfit::other_kind(self.kind, "a document"));
         }
-        if self.kind == DOCUMENT && is_derived::<V>() && self.is_in_order(fields)? {
-            let elements = self.elements()?;
-            return visitor.visit_seq(InOrder { elements, fields });
+        if self.kind == DOCUMENT
+            && is_derived::<V>()
+            && let Some(fields) = InOrder::of(&self, fields)?
+        {
+            return visitor.visit_seq(fields);
         }
         self.deserialize_any(visitor)
     }
@@ -303,25 +227,10 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         }
     }
 
-    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.kind {
-            INT => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.kind {
-            LONG => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.kind {
-            DOUBLE => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
-            _ => self.deserialize_any(visitor),
-        }
+    numbers! {
+        deserialize_i32(i32, INT) visit_i32;
+        deserialize_i64(i64, LONG) visit_i64;
+        deserialize_f64(f64, DOUBLE) visit_f64;
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -412,212 +321,6 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     forward_to_deserialize_any! {
         char byte_buf unit unit_struct identifier
         i8 i16 u8 u16 u32 u64 f32
-    }
-}
-
-/// The elements of a document or array that are left.
-struct Elements<'de> {
-    rest: &'de [u8],
-    depth: usize,
-    /// The value of the name that was given last.
-    value: Option<Decoder<'de>>,
-    /// Whether they go to the visitor of `Bson`.
-    is_for_bson: bool,
-}
-
-impl<'de> Elements<'de> {
-    #[inline]
-    fn next(&mut self) -> Result<Option<(&'de [u8], Decoder<'de>)>> {
-        let Some((&kind, named)) = self.rest.split_first() else {
-            return Ok(None);
-        };
-        let end = shape::name_end(named).ok_or(Unfit::Left)?;
-        let (name, value) = named.split_at_checked(end).ok_or(Unfit::Left)?;
-        let value = value.get(1..).ok_or(Unfit::Left)?;
-        let size = shape::value_size(kind, value).ok_or(Unfit::Left)?;
-        let (value, rest) = value.split_at_checked(size).ok_or(Unfit::Left)?;
-        self.rest = rest;
-        let depth = self.depth;
-        Ok(Some((name, Decoder { kind, value, depth })))
-    }
-
-    /// The next value if it has this name.
-    #[inline]
-    fn named(&mut self, name: &str) -> Result<Option<Decoder<'de>>> {
-        let Some((&kind, named)) = self.rest.split_first() else {
-            return Ok(None);
-        };
-        let Some([0, value @ ..]) = named.strip_prefix(name.as_bytes()) else {
-            return Ok(None);
-        };
-        let size = shape::value_size(kind, value).ok_or(Unfit::Left)?;
-        let (value, rest) = value.split_at_checked(size).ok_or(Unfit::Left)?;
-        self.rest = rest;
-        let depth = self.depth;
-        Ok(Some(Decoder { kind, value, depth }))
-    }
-
-    /// The next name; its value is put by.
-    #[inline]
-    fn name(&mut self) -> Result<Option<Name<'de>>> {
-        let Some((name, value)) = self.next()? else {
-            return Ok(None);
-        };
-        if self.is_for_bson
-            && name.starts_with(b"$")
-            && let Some(shown) = SHOWN.iter().find(|shown| shown.as_bytes() == name)
-        {
-            return Err(unfit::shows_another(shown));
-        }
-        self.value = Some(value);
-        Ok(Some(Name(name)))
-    }
-
-    #[inline]
-    fn value(&mut self) -> Result<Decoder<'de>> {
-        self.value.take().ok_or(Unfit::Left)
-    }
-}
-
-/// The elements of a document that has the fields of a struct in their order.
-struct InOrder<'de> {
-    elements: Elements<'de>,
-    fields: &'static [&'static str],
-}
-
-impl<'de> SeqAccess<'de> for InOrder<'de> {
-    type Error = Unfit;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
-        let Some((field, rest)) = self.fields.split_first() else {
-            return Ok(None);
-        };
-        self.fields = rest;
-        let value = self.elements.named(field)?.ok_or(Unfit::Left)?;
-        seed.deserialize(value).map(Some)
-    }
-}
-
-/// The name of a field, which may be a map's key: of any type that is written as text.
-struct Name<'de>(&'de [u8]);
-
-impl<'de> Name<'de> {
-    fn text(&self) -> Result<BorrowedStrDeserializer<'de, Unfit>> {
-        let text = str::from_utf8(self.0).map_err(|_| Unfit::Left)?;
-        Ok(BorrowedStrDeserializer::new(text))
-    }
-
-    /// What is written just like this.
-    fn parsed<T: FromStr + ToString>(&self, expected: &dyn Expected) -> Result<T> {
-        unfit::other_name();
-        let text = str::from_utf8(self.0).map_err(|_| Unfit::Left)?;
-        let parsed = text.parse().ok().filter(|parsed: &T| parsed.to_string() == text);
-        parsed.ok_or_else(|| Unfit::invalid_value(Unexpected::Str(text), expected))
-    }
-}
-
-macro_rules! parsed {
-    ($($method:ident($type:ty) $visit:ident;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-            let value: $type = self.parsed(&visitor)?;
-            visitor.$visit(value)
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for Name<'de> {
-    type Error = Unfit;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.text()?.deserialize_any(visitor)
-    }
-
-    /// It is compared with the names of a type: whether it is text shows there.
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        // What follows the path keeps no bytes.
-        match type_name::<V>().starts_with(TRACE) {
-            true => self.deserialize_any(visitor),
-            false => visitor.visit_borrowed_bytes(self.0),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.text()?.deserialize_enum(name, variants, visitor)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
-        match name.starts_with(PRIVATE) {
-            true => self.deserialize_any(visitor),
-            false => visitor.visit_newtype_struct(self),
-        }
-    }
-
-    parsed! {
-        deserialize_bool(bool) visit_bool;
-        deserialize_i8(i8) visit_i8;
-        deserialize_i16(i16) visit_i16;
-        deserialize_i32(i32) visit_i32;
-        deserialize_i64(i64) visit_i64;
-        deserialize_i128(i128) visit_i128;
-        deserialize_u8(u8) visit_u8;
-        deserialize_u16(u16) visit_u16;
-        deserialize_u32(u32) visit_u32;
-        deserialize_u64(u64) visit_u64;
-        deserialize_u128(u128) visit_u128;
-    }
-
-    fn is_human_readable(&self) -> bool {
-        true
-    }
-
-    forward_to_deserialize_any! {
-        char str bytes byte_buf unit unit_struct string seq tuple tuple_struct struct map f32 f64 ignored_any
-    }
-}
-
-impl<'de> MapAccess<'de> for Elements<'de> {
-    type Error = Unfit;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        match self.name()? {
-            Some(name) => seed.deserialize(name).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        seed.deserialize(self.value()?)
-    }
-}
-
-impl<'de> SeqAccess<'de> for Elements<'de> {
-    type Error = Unfit;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
-        match self.next()? {
-            Some((_, value)) => seed.deserialize(value).map(Some),
-            None => Ok(None),
-        }
-    }
-}
-
-impl<'de> EnumAccess<'de> for Elements<'de> {
-    type Error = Unfit;
-    type Variant = Decoder<'de>;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(mut self, seed: V) -> Result<(V::Value, Decoder<'de>)> {
-        let name = self.name()?.ok_or(Unfit::Left)?;
-        let variant = seed.deserialize(name)?;
-        Ok((variant, self.value()?))
     }
 }
 

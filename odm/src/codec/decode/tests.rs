@@ -1,5 +1,6 @@
 //! What is decoded here is what `bson` decodes.
 
+use std::any::type_name;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 
@@ -11,6 +12,7 @@ use bson::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::elements::SHOWN;
 use super::*;
 
 /// What is decoded without `bson`.
