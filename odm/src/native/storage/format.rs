@@ -207,11 +207,16 @@ pub(crate) fn unseal<'a>(tree: TreeId, key: &[u8], stored: &'a [u8]) -> Result<&
 /// they were read from the file, and a record's own costs as much as all else that a scan does for it.
 ///
 /// # Errors
-/// Class `Corrupt` when there is no room for a checksum.
+/// Class `Corrupt` when the bytes have not the length and the end of a document.
+#[inline]
 pub(crate) fn without_checksum<'a>(tree: TreeId, key: &[u8], stored: &'a [u8]) -> Result<&'a [u8]> {
     match stored.split_last_chunk::<CHECKSUM_BYTES>() {
-        Some((document, _)) => Ok(document),
-        None => Err(damaged_record(tree, key)),
+        Some((document @ [a, b, c, d, .., 0], _))
+            if u32::from_le_bytes([*a, *b, *c, *d]) as usize == document.len() =>
+        {
+            Ok(document)
+        }
+        _ => Err(damaged_record(tree, key)),
     }
 }
 
@@ -441,6 +446,23 @@ mod tests {
             hex(&seal(TreeId(7), b"key", &[1; 600])[600..]),
             "23a4ec8b64f94594"
         );
+    }
+
+    #[test]
+    fn scans_take_what_has_the_form_of_a_document() {
+        let (tree, key, document) = (TreeId(7), b"key", [5, 0, 0, 0, 0]);
+        let sealed = seal(tree, key, &document);
+        assert_eq!(without_checksum(tree, key, &sealed).unwrap(), document);
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1;
+            assert!(unseal(tree, key, &damaged).is_err(), "{at}");
+            let is_taken = without_checksum(tree, key, &damaged).is_ok();
+            assert_eq!(is_taken, at >= document.len(), "{at}");
+        }
+        for end in 0..sealed.len() {
+            assert!(without_checksum(tree, key, &sealed[..end]).is_err(), "{end}");
+        }
     }
 
     #[test]
