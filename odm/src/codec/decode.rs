@@ -212,9 +212,15 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         }
         if self.kind == DOCUMENT
             && is_derived::<V>()
-            && let Some(fields) = InOrder::of(&self, fields)?
+            && let Some(mut fields) = InOrder::of(&self, fields)?
         {
-            return visitor.visit_seq(fields);
+            let value = visitor.visit_seq(&mut fields)?;
+            // A field and its alias are two names, of which the visitor takes one.
+            return if fields.is_over() {
+                Ok(value)
+            } else {
+                Err(Unfit::Left)
+            };
         }
         self.deserialize_any(visitor)
     }

@@ -26,6 +26,7 @@ pub(super) const SHOWN: [&str; 18] = [
     "$minKey",
     "$undefined",
 ];
+
 /// The elements of a document or array that are left.
 pub(super) struct Elements<'de> {
     rest: &'de [u8],
@@ -174,6 +175,12 @@ impl<'de> InOrder<'de> {
         }
         let elements = document.elements()?;
         Ok(Some(InOrder { elements, fields }))
+    }
+
+    /// Whether all were taken.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.fields.is_empty()
     }
 }
 

@@ -438,6 +438,20 @@ fn fields_in_another_order_or_number_are_decoded_by_their_names() {
     ] {
         check::<Generic<String>>(&document);
     }
+    // By position the second of these would be taken for the third.
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Renamed {
+        #[serde(alias = "old")]
+        x: i32,
+        y: i32,
+    }
+    check::<Renamed>(&rawdoc! { "old": 1, "y": 3 });
+    for document in [
+        rawdoc! { "x": 1, "old": 2, "y": 3 },
+        rawdoc! { "old": 1, "x": 2, "y": 3 },
+    ] {
+        assert_eq!(both::<Renamed>(&document), (None, None), "{document:?}");
+    }
     let strict = |document: &RawDocumentBuf| both::<Strict>(document);
     assert!(matches!(strict(&rawdoc! { "a": 1, "b": "x" }), (Some(a), Some(b)) if a == b));
     for document in [

@@ -211,6 +211,7 @@ impl FindCursor {
                 skip: request.skip,
                 limit,
                 memory: Memory::of(!request.extras.in_memory),
+                is_to_write: false,
             };
             let query = &request.query;
             let found = search::all(read, &collection, query, &plan, limits, request.deadline);

@@ -91,6 +91,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         skip: 0,
         limit: Some(1),
         memory: Memory::of(true),
+        is_to_write: true,
     };
     let (found, _) =
         search::all(write, &collection, &query, &plan, limits, request.deadline).map_err(told)?;

@@ -538,6 +538,7 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
         skip: 0,
         limit: Some(1),
         memory: Memory::of(true),
+        is_to_write: true,
     };
     let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())

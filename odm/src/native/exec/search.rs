@@ -62,6 +62,8 @@ pub(crate) struct Limits {
     pub(crate) limit: Option<u64>,
     /// How much may be held to bring documents in order.
     pub(crate) memory: Memory,
+    /// Whether they are to be written.
+    pub(crate) is_to_write: bool,
 }
 
 /// Finds all documents at once, in the query's order.
@@ -76,7 +78,7 @@ pub(crate) fn all(
     if let Some(found) = nearest(read, collection, query, plan, limits, deadline)? {
         return Ok(found);
     }
-    let mut walk = Walk::new(plan, collection, deadline);
+    let mut walk = Walk::new(plan, collection, deadline).comparing(limits.is_to_write);
     let keep = limits
         .limit
         .map(|limit| usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX));
@@ -161,12 +163,13 @@ pub(crate) fn to_write(
         skip: 0,
         limit,
         memory: Memory::of(true),
+        is_to_write: true,
     };
     if query.order_after(&plan).is_some() {
         let (found, _) = all(read, collection, query, &plan, limits, deadline)?;
         return Ok((found, Ok(())));
     }
-    let mut walk = Walk::new(&plan, collection, deadline);
+    let mut walk = Walk::new(&plan, collection, deadline).comparing(true);
     let mut found = Vec::new();
     let ended = in_order(read, collection, query, &plan, limits, &mut walk, &mut found);
     match ended {

@@ -33,6 +33,8 @@ pub(crate) struct Walk {
     sieve: Option<Arc<Sieve>>,
     leap: Option<Arc<Leap>>,
     made: Made,
+    /// Whether records that are come by without an index have their checksums compared.
+    compares: bool,
     /// How many records are to be passed over yet.
     passed: u64,
     /// What each scan did, where it is asked.
@@ -99,10 +101,10 @@ impl Walk {
             collection.note_scan();
             tally::scans();
         }
-        Walk::uncounted(plan, collection, deadline)
+        Walk::uncounted(plan, collection, deadline).comparing(false)
     }
 
-    /// The same of what the engine does by itself.
+    /// The same of what the engine does by itself, with what it then copies or removes.
     pub(crate) fn uncounted(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
         let seen = plan.repeats.then(HashSet::new);
         let mut parts = Vec::new();
@@ -119,9 +121,16 @@ impl Walk {
             sieve: plan.sieve.clone(),
             leap: plan.leap.clone(),
             made: Made::default(),
+            compares: true,
             passed: 0,
             told: None,
         }
+    }
+
+    /// The same, which compares the checksum of each record: nothing that is damaged is to be written with a new one.
+    pub(crate) fn comparing(mut self, compares: bool) -> Walk {
+        self.compares = compares;
+        self
     }
 
     /// The same, which tells what each of its scans does.
@@ -177,6 +186,7 @@ impl Walk {
             cover: self.cover.as_deref(),
             sieve: self.sieve.as_deref(),
             made: &mut self.made,
+            compares: self.compares,
             passed: &mut self.passed,
             told: self.told.as_deref_mut(),
             visit,
@@ -321,6 +331,7 @@ struct Finding<'a> {
     cover: Option<&'a Cover>,
     sieve: Option<&'a Sieve>,
     made: &'a mut Made,
+    compares: bool,
     passed: &'a mut u64,
     told: Option<&'a mut Told>,
     visit: &'a mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
@@ -351,7 +362,10 @@ impl Finding<'_> {
             }
             return Ok(Flow::Continue);
         }
-        let document = format::without_checksum(self.collection.records, key, stored)?;
+        let document = match self.compares {
+            true => format::unseal(self.collection.records, key, stored)?,
+            false => format::without_checksum(self.collection.records, key, stored)?,
+        };
         match self.is_new(record) {
             true => (self.visit)(record, document),
             false => Ok(Flow::Continue),

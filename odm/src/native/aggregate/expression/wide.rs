@@ -46,6 +46,9 @@ impl Wide {
     #[inline]
     pub(super) fn get<'a>(&self, document: Doc<'a>, name: &str) -> Option<Value<'a>> {
         let bytes = match document {
+            Doc::Raw(bytes) if bytes.len() >= LONG => {
+                return self.looked_up(document, (bytes.as_ptr().addr(), bytes.len()), name);
+            }
             Doc::Raw(bytes) if bytes.len() > SHORT => bytes,
             _ => return document.get(name),
         };
@@ -56,9 +59,6 @@ impl Wide {
             && field.name() == name.as_bytes()
         {
             return Some(field.value());
-        }
-        if bytes.len() >= LONG {
-            return self.looked_up(document, (own, bytes.len()), name);
         }
         let (at, value) = RawFields::new(bytes).find_placed(name)?;
         self.last.set(Last {
@@ -132,7 +132,7 @@ mod tests {
                 Value::Int32(n).write_element(format!("field {}", n % 20).as_bytes(), out);
             }
         });
-        assert!(short.len() < LONG);
+        assert!(short.len() > SHORT && short.len() < LONG);
         let wide = Wide::default();
         for _ in 0..3 {
             for document in [&document, other.as_bytes(), few.as_bytes(), &short] {

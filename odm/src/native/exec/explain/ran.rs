@@ -75,6 +75,7 @@ pub(super) fn run(
             skip: 0,
             limit: Some(most),
             memory: Memory::of(true),
+            is_to_write: false,
         };
         let (found, examined) = search::all(read, collection, query, &plan, limits, request.deadline)?;
         ran.matched = found.len() as u64;
