@@ -1,7 +1,12 @@
 //! Trees that were damaged behind the engine's back, and what a repair makes of them.
 
 use super::*;
+use crate::native::aggregate::pipeline::Memory;
 use crate::native::document::Owned;
+use crate::native::exec::Deadline;
+use crate::native::exec::query::Query;
+use crate::native::exec::search::{self, Limits};
+use crate::native::fault::Class;
 
 /// The index `{field: 1}`, unique.
 fn unique(name: &str, field: &str) -> IndexDefinition {
@@ -164,6 +169,25 @@ fn what_cannot_be_repaired_is_listed_and_left() {
         let mut stored = value(&*engine.view().unwrap(), c.records, &place).unwrap();
         stored[6] ^= 1;
         put(&engine, c.records, &place, &stored).unwrap();
+        // A scan reads it; nothing is written in its place.
+        let read = engine.view().unwrap();
+        let query = Query::parse(Doc::empty(), None, None).unwrap();
+        let read_all = |is_to_write| {
+            let plan = query.plan(&*read, &c, None, Deadline::default()).unwrap();
+            let limits = Limits {
+                skip: 0,
+                limit: None,
+                memory: Memory::of(true),
+                is_to_write,
+            };
+            search::all(&*read, &c, &query, &plan, limits, Deadline::default())
+        };
+        assert_eq!(read_all(false).unwrap().0.len(), 100);
+        assert_eq!(read_all(true).unwrap_err().class(), Class::Corrupt);
+        let written = search::to_write(&*read, &c, &query, true, Deadline::default());
+        let refused = written.and_then(|(_, ended)| ended).unwrap_err();
+        assert_eq!(refused.class(), Class::Corrupt);
+        drop(read);
         // Two documents clash, one of which the index does not know.
         let twin = insert(&engine, &c, 40).unwrap();
         let key = c
