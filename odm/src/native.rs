@@ -20,6 +20,7 @@ mod key;
 mod matcher;
 mod metadata;
 mod needs;
+mod places;
 mod plan;
 mod projection;
 mod seam;

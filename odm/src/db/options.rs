@@ -195,7 +195,8 @@ impl OpenOptions {
     }
 
     /// How many bytes of a database's file are kept in memory at most, read and changed ones together (embedded engine on
-    /// files only). Memory is taken as the file is used; beside it the engine needs some for what it is doing.
+    /// files only). Memory is taken as the file is used; beside it the engine needs some for what it is doing, and
+    /// up to a forty-eighth as much to know where documents are by their `_id`.
     ///
     /// Unless said otherwise it is a quarter of the memory that this process may have (the machine's, or its control
     /// group's, whichever is less), but from 64 MiB to 2 GiB; 512 MiB on systems other than Linux. A page that is not kept

@@ -28,6 +28,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::fault::{Class, Fault, Result, code};
+use super::places::Places;
 use super::storage::file::FileStore;
 use super::storage::format::LogHead;
 use super::storage::memory::MemoryStore;
@@ -139,7 +140,11 @@ impl Engine {
                 (Arc::new(store), None)
             }
         };
-        let shared = Shared::open(store, durability, options.changes)?;
+        let shared = Shared::open(
+            store,
+            durability,
+            (options.changes, Places::beside(options.cache_bytes)),
+        )?;
         let engine = Engine(Arc::new(Handle { shared }), Commits::AsOpened);
         repair::renew_keys(&engine)?;
         if is_read_only {
@@ -173,7 +178,7 @@ impl Engine {
     /// An engine on any store; without a durability there is nothing to make durable.
     #[cfg(test)]
     pub(crate) fn with_store(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Engine> {
-        let shared = Shared::open(store, durability, ChangeWindow::default())?;
+        let shared = Shared::open(store, durability, (ChangeWindow::default(), Places::beside(0)))?;
         Ok(Engine(Arc::new(Handle { shared }), Commits::AsOpened))
     }
 
@@ -183,6 +188,11 @@ impl Engine {
     /// Class `Io` or `Corrupt` when the store cannot be read.
     pub(crate) fn view(&self) -> Result<Arc<View>> {
         self.0.shared.view()
+    }
+
+    /// Where documents were found by their `_id`, or put.
+    pub(crate) fn places(&self) -> &Places {
+        &self.0.shared.places
     }
 
     /// Runs a job on the writer and commits what it wrote.

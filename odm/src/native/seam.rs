@@ -335,7 +335,12 @@ impl NativeBackend {
             return Ok(None);
         };
         let (database, collection) = (&find.namespace.database, &find.namespace.collection);
-        let found = match by_id::find(&*self.engine.view()?, database, collection, &id)? {
+        let found = match by_id::find(
+            &*self.engine.view()?,
+            self.engine.places(),
+            (database, collection),
+            &id,
+        )? {
             ById::Found(document) => Some(Single(document)),
             ById::Missing => None,
             ById::Unknown => return Ok(None),

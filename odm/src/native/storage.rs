@@ -110,6 +110,9 @@ pub(crate) trait Write: Read {
         Ok(false)
     }
 
+    /// Notes the record that the key of a document's `_id` leads to. Nothing depends on it.
+    fn note_place(&mut self, _tree: TreeId, _key: &[u8], _record: u64) {}
+
     /// Begins a part of the writes that may be taken back alone. One part at a time; a transaction has none, since what is
     /// in its way ends it.
     fn begin_part(&mut self) {}

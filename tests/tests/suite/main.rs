@@ -49,6 +49,7 @@ mod field_codecs;
 mod filters;
 mod filters_nested;
 mod find_edges;
+mod found_by_id;
 mod geo;
 mod geo_order;
 mod ids;

@@ -33,6 +33,7 @@ use super::statistics::Counts;
 use super::view::{View, shielded};
 use crate::native::catalog::{self, Catalog};
 use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::places::Places;
 use crate::native::storage::{Failure, Finish, Pending, Store, TreeId};
 
 /// What the handles and the thread of an engine share.
@@ -51,6 +52,7 @@ pub(super) struct Shared {
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
     pub(super) changes: ChangeLog,
     pub(super) counts: Counts,
+    pub(super) places: Places,
     /// Why nothing is written any more.
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
@@ -142,7 +144,7 @@ impl Shared {
     pub(super) fn open(
         store: Arc<dyn Store>,
         durability: Option<Durability>,
-        window: ChangeWindow,
+        (window, places): (ChangeWindow, Places),
     ) -> Result<Arc<Shared>> {
         let (catalog, (changes, unwanted)) = shielded(|| {
             let snapshot = store.snapshot()?;
@@ -171,6 +173,7 @@ impl Shared {
             waiting: Mutex::default(),
             changes,
             counts: Counts::default(),
+            places,
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),

@@ -177,6 +177,10 @@ impl Write for Writer<'_> {
         })
     }
 
+    fn note_place(&mut self, tree: TreeId, key: &[u8], record: u64) {
+        self.shared.places.note(tree, key, record);
+    }
+
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
         (self.wrote, self.removed) = (true, true);
         self.pending.put_undoable(tree, key, None, &mut self.undo);

@@ -1,8 +1,10 @@
 //! One document by its `_id`, without a plan, a walk or a cursor: most reads are that.
 
+use super::super::catalog::Collection;
 use super::super::document::{Doc, Value};
 use super::super::fault::Result;
 use super::super::key::{END, encode};
+use super::super::places::Places;
 use super::super::plan::is_plain;
 use super::super::storage::{Read, format};
 use super::record;
@@ -25,8 +27,13 @@ pub(crate) fn asked(filter: Doc<'_>) -> Option<Value<'_>> {
     is_plain(&id).then_some(id)
 }
 
-/// Looks for the document. No tally is kept of it.
-pub(crate) fn find(read: &dyn Read, database: &str, name: &str, id: &Value<'_>) -> Result<ById> {
+/// Looks for the document: where one with this `_id` was before, or by the index. No tally is kept of it.
+pub(crate) fn find(
+    read: &dyn Read,
+    places: &Places,
+    (database, name): (&str, &str),
+    id: &Value<'_>,
+) -> Result<ById> {
     let Some(collection) = read.catalog().collection(database, name) else {
         return Ok(ById::Unknown);
     };
@@ -43,14 +50,39 @@ pub(crate) fn find(read: &dyn Read, database: &str, name: &str, id: &Value<'_>) 
     let mut key = Vec::with_capacity(32);
     encode(id, false, &mut key);
     key.push(END);
+    if let Some(record) = places.of(entry.tree, &key)
+        // What is wrong with another document is not this one's.
+        && let Ok(Some(document)) = document_of(read, collection, record)
+        && has_key(&document, &key)
+    {
+        return Ok(ById::Found(document));
+    }
     let Some(record) = record::holder(read, entry, &key, None)? else {
         return Ok(ById::Missing);
     };
+    let document = document_of(read, collection, record)?.ok_or_else(|| dangling(collection, record))?;
+    places.note(entry.tree, &key, record);
+    Ok(ById::Found(document))
+}
+
+/// The document of a record, if there is one.
+fn document_of(read: &dyn Read, collection: &Collection, record: u64) -> Result<Option<Vec<u8>>> {
     let place = record.to_be_bytes();
-    let mut stored = read
-        .get(collection.records, &place)?
-        .ok_or_else(|| dangling(collection, record))?;
+    let Some(mut stored) = read.get(collection.records, &place)? else {
+        return Ok(None);
+    };
     let length = format::unseal(collection.records, &place, &stored)?.len();
     stored.truncate(length);
-    Ok(ById::Found(stored))
+    Ok(Some(stored))
+}
+
+/// Whether the document's `_id` has this key.
+fn has_key(document: &[u8], key: &[u8]) -> bool {
+    let Some(id) = Doc::Raw(document).get("_id") else {
+        return false;
+    };
+    let mut own = Vec::with_capacity(key.len());
+    encode(&id, false, &mut own);
+    own.push(END);
+    own == key
 }

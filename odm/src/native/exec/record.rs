@@ -54,6 +54,11 @@ pub(super) fn put_new(
             with_stored_key(key, record, |stored| put_entry(write, entry, stored, &own.types))?;
         }
     }
+    if let Some((entry, own)) = collection.indexes.first().zip(keys.first())
+        && let ([key], true) = (&own.keys[..], entry.definition.is_id())
+    {
+        write.note_place(entry.tree, key, record);
+    }
     change::inserted(write, collection, document);
     for (entry, own) in collection.indexes.iter().zip(keys) {
         note_multikey(write, collection, entry, own)?;
