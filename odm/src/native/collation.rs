@@ -65,6 +65,11 @@ impl Collation {
         Collation::of(Settings::parse_filled(doc)?)
     }
 
+    /// Checks what the collation of a new collection is made of, whether or not there is such a language.
+    pub(crate) fn check_form(doc: Doc<'_>) -> Result<()> {
+        Settings::check_form(doc)
+    }
+
     fn of(settings: Option<Settings>) -> Result<Collation> {
         let Some(settings) = settings else {
             return Ok(Collation::default());

@@ -395,9 +395,12 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
             other => Err(Fault::new(
                 40228,
                 format!(
-                    "elements within the array passed to $documents must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'.",
+                    "elements within the array passed to $documents must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'. Input document: {{{}: {}}}",
                     print::value(&other),
-                    other.kind().alias()
+                    other.kind().alias(),
+                    // Where the server has the array of each run.
+                    bson::Uuid::new(),
+                    print::value(&other)
                 ),
             )),
         })

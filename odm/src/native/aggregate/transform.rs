@@ -52,7 +52,10 @@ impl Transform {
                     refused.get_or_insert_with(|| {
                         Fault::new(
                             code::INVALID_OPTIONS,
-                            format!("{name} is not allowed to be used within an update"),
+                            format!(
+                                "{} is not allowed to be used within an update",
+                                first_made_of(name, &value)
+                            ),
                         )
                     });
                 }
@@ -274,6 +277,29 @@ impl TransformStage {
             }
         };
         Ok(result)
+    }
+}
+
+/// The stage that a server refuses where it is given this one: of some it makes others.
+fn first_made_of<'n>(name: &'n str, value: &Value<'_>) -> &'n str {
+    let has = |field: &str, is: fn(Value<'_>) -> bool| {
+        let spec = value.as_document();
+        spec.and_then(|spec| spec.get(field)).is_some_and(is)
+    };
+    let is_sorted = || {
+        has("sortBy", |order| {
+            order.as_document().is_some_and(|order| !order.is_empty())
+        }) || has("partitionBy", |by| match by {
+            Value::String(text) => text.starts_with('$'),
+            by => by.as_document().is_some(),
+        })
+    };
+    match name {
+        "$bucket" | "$count" | "$sortByCount" => "$group",
+        "$densify" => "$sort",
+        "$setWindowFields" if is_sorted() => "$sort",
+        "$setWindowFields" => "$_internalSetWindowFields",
+        name => name,
     }
 }
 

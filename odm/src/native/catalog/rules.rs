@@ -164,6 +164,11 @@ pub(crate) fn warned(options: Doc<'_>, collation: &Collation) -> Option<Validato
     }
 }
 
+/// Checks what `clusteredIndex` of `create` is made of.
+pub(crate) fn check_clustered(value: Value<'_>) -> Result<()> {
+    clustered::check_form(value)
+}
+
 /// Checks what has a wrong form before what does not go together.
 fn check_forms(options: Doc<'_>) -> Result<()> {
     for name in ["validationLevel", "validationAction"] {
@@ -219,6 +224,11 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
         ));
     }
+    let mut clustered = match options.get("clusteredIndex") {
+        Some(value) => clustered::parse(value, options)?,
+        None => None,
+    };
+    let is_clustered = clustered.is_some();
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
@@ -232,11 +242,6 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => None,
     };
     let is_series = series.is_some();
-    let mut clustered = match options.get("clusteredIndex") {
-        Some(value) => clustered::parse(value, options)?,
-        None => None,
-    };
-    let is_clustered = clustered.is_some();
     let mut kept: Fields = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
     for element in options.elements() {

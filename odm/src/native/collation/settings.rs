@@ -87,6 +87,11 @@ impl Settings {
         Written::read(doc, at)?.resolved(doc)
     }
 
+    /// Checks what the collation of a new collection is made of.
+    pub(super) fn check_form(doc: Doc<'_>) -> Result<()> {
+        Written::read(doc, "create.collation").map(drop)
+    }
+
     /// Reads the collation of a new collection: the server fills in what is not said before it asks the language.
     pub(super) fn parse_filled(doc: Doc<'_>) -> Result<Option<Settings>> {
         let mut written = Written::read(doc, "create.collation")?;
@@ -318,7 +323,7 @@ impl<'v> Field<'_, 'v> {
     /// Zero is in the range, but no strength of a language.
     fn strength(&self) -> Result<i32> {
         let Some(strength) = whole(&self.value) else {
-            return Err(self.wrong_type("types '[long, int, decimal, double]'"));
+            return Err(self.wrong_type("types '[long, int, decimal, double']"));
         };
         // A number beyond the range is at its end.
         let end = if strength < 0 { i32::MIN } else { i32::MAX };

@@ -12,21 +12,24 @@ use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::check_natural;
 use super::cursor::{Opened, Rows};
-use super::shape::{Shape, Type, out_of_range};
+use super::shape::{Shape, Type, out_of_range, whole, wrong_type};
 use super::write::refuse_encryption;
-use super::{Call, Job, collation, expected_uuid, query};
+use super::{Call, Job, collation, expected_uuid, generic, query};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
     fields: &[
-        ("pipeline", Type::Array),
-        ("explain", Type::Bool),
-        ("allowDiskUse", Type::Boolish),
-        ("cursor", Type::Object),
+        ("pipeline", Type::Own(check_pipeline)),
+        ("explain", Type::Own(check_explain)),
+        ("allowDiskUse", Type::Flag),
+        ("cursor", Type::Own(check_cursor)),
         ("bypassDocumentValidation", Type::Boolish),
-        ("hint", Type::Any),
+        ("hint", Type::Hint),
         ("collation", Type::Object),
         ("let", Type::Object),
+        ("readConcern", Type::Object),
+        ("writeConcern", Type::Own(check_write_concern)),
+        ("maxTimeMS", Type::Own(check_time)),
         ("fromMongos", Type::Flag),
         ("needsMerge", Type::Flag),
         ("isMapReduceCommand", Type::Flag),
@@ -39,9 +42,59 @@ pub(super) static AGGREGATE: Shape = Shape {
 
 static CURSOR: Shape = Shape {
     name: "cursor",
-    fields: &[("batchSize", Type::Number)],
+    fields: &[("batchSize", Type::Count)],
     required: &[],
 };
+
+fn wrong(text: &str) -> Fault {
+    Fault::new(code::TYPE_MISMATCH, text.to_owned())
+}
+
+fn check_pipeline(value: Value<'_>) -> Result<()> {
+    let Value::Array(stages) = value else {
+        return Err(wrong("'pipeline' option must be specified as an array"));
+    };
+    match stages.values().all(|stage| stage.kind() == Kind::Document) {
+        true => Ok(()),
+        false => Err(wrong("Each element of the 'pipeline' array must be an object")),
+    }
+}
+
+fn check_explain(value: Value<'_>) -> Result<()> {
+    match value.kind() {
+        Kind::Bool => Ok(()),
+        _ => Err(wrong("explain must be a boolean")),
+    }
+}
+
+fn check_cursor(value: Value<'_>) -> Result<()> {
+    match value {
+        Value::Document(cursor) => CURSOR.part(cursor).map(drop),
+        _ => Err(wrong("cursor field must be missing or an object")),
+    }
+}
+
+fn check_write_concern(value: Value<'_>) -> Result<()> {
+    match value {
+        Value::Null | Value::Undefined => Ok(()),
+        value => generic::write_concern("aggregate", &value),
+    }
+}
+
+fn check_time(value: Value<'_>) -> Result<()> {
+    match value {
+        Value::Null | Value::Undefined => Ok(()),
+        number if number.is_number() => match whole(&number) {
+            Some(limit) if limit < 0 => Err(out_of_range("maxTimeMS", limit)),
+            _ => Ok(()),
+        },
+        other => Err(wrong_type(
+            "aggregate.maxTimeMS",
+            other,
+            "types '[long, int, decimal, double']",
+        )),
+    }
+}
 
 pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
     run(call, None)
@@ -53,38 +106,6 @@ pub(super) fn explain_pipeline(call: &Call<'_>, execute: bool) -> Result<Job> {
 }
 
 fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
-    let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
-    if call
-        .doc
-        .get("pipeline")
-        .is_some_and(|own| own.kind() != Kind::Array)
-    {
-        return wrong("'pipeline' option must be specified as an array".to_owned());
-    }
-    if call
-        .doc
-        .get("cursor")
-        .is_some_and(|own| own.kind() != Kind::Document)
-    {
-        return wrong("cursor field must be missing or an object".to_owned());
-    }
-    if call
-        .doc
-        .get("explain")
-        .is_some_and(|own| own.kind() != Kind::Bool)
-    {
-        return wrong("explain must be a boolean".to_owned());
-    }
-    if let Some(own) = call
-        .doc
-        .get("allowDiskUse")
-        .filter(|own| own.kind() != Kind::Bool)
-    {
-        return wrong(format!(
-            "Field 'allowDiskUse' should be a boolean value, but found: {}",
-            own.kind().alias()
-        ));
-    }
     let fields = AGGREGATE.command(call.doc)?;
     refuse_encryption(&fields)?;
     if explained.is_some() && fields.flag("explain") {
@@ -116,7 +137,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     };
     let batch_size;
     match fields.object("cursor") {
-        Some(cursor) => match CURSOR.part(cursor)?.number("batchSize") {
+        Some(cursor) => match CURSOR.checked(cursor).number("batchSize") {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
             size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
         },
@@ -127,6 +148,9 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
                 "The 'cursor' option is required, except for aggregate with the explain argument",
             ));
         }
+    }
+    if explained.is_none() {
+        generic::check(call.name, call.doc)?;
     }
     let collation = collation(&fields)?;
     let expected = expected_uuid(&fields)?;

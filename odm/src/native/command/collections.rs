@@ -1,5 +1,7 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
+use super::super::catalog::rules;
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::exec::{Namespace, alter, check_database, collections, series, view};
 use super::super::fault::{Fault, Result, code};
@@ -7,7 +9,7 @@ use super::super::index::IndexDefinition;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth, whole, wrong_type};
-use super::{Call, Job, expected_uuid, indexes, uuid};
+use super::{Call, Job, expected_uuid, generic, indexes, uuid};
 
 static CREATE: Shape = Shape {
     name: "create",
@@ -15,20 +17,43 @@ static CREATE: Shape = Shape {
         ("capped", Type::Boolish),
         ("autoIndexId", Type::Boolish),
         ("idIndex", Type::Object),
-        ("size", Type::Number),
-        ("max", Type::Number),
+        (
+            "size",
+            Type::Checked(&Type::Number, |value| {
+                rules::capped_size("size", value).map(|_| ())
+            }),
+        ),
+        (
+            "max",
+            Type::Checked(&Type::Number, |value| rules::capped_max("max", value).map(|_| ())),
+        ),
         ("storageEngine", Type::Object),
         ("validator", Type::Object),
-        ("validationLevel", Type::String),
-        ("validationAction", Type::String),
-        ("indexOptionDefaults", Type::Object),
-        ("viewOn", Type::String),
-        ("pipeline", Type::Array),
-        ("collation", Type::Object),
+        (
+            "validationLevel",
+            Type::Checked(&Type::String, |value| {
+                rules::choice("create", "validationLevel", value).map(|_| ())
+            }),
+        ),
+        (
+            "validationAction",
+            Type::Checked(&Type::String, |value| {
+                rules::choice("create", "validationAction", value).map(|_| ())
+            }),
+        ),
+        ("indexOptionDefaults", Type::Part(&CREATE_DEFAULTS)),
+        ("viewOn", Type::Checked(&Type::String, check_view_on)),
+        ("pipeline", Type::Documents),
+        (
+            "collation",
+            Type::Checked(&Type::Object, |value| {
+                value.as_document().map_or(Ok(()), Collation::check_form)
+            }),
+        ),
         ("recordPreImages", Type::Boolish),
-        ("changeStreamPreAndPostImages", Type::Object),
+        ("changeStreamPreAndPostImages", Type::Part(&CREATE_IMAGES)),
         ("timeseries", Type::Object),
-        ("clusteredIndex", Type::Any),
+        ("clusteredIndex", Type::Own(rules::check_clustered)),
         ("expireAfterSeconds", Type::Number),
         ("encryptedFields", Type::Object),
         ("temp", Type::Boolish),
@@ -87,19 +112,39 @@ static RENAME: Shape = Shape {
 static MODIFY: Shape = Shape {
     name: "collMod",
     fields: &[
-        ("index", Type::Object),
+        ("index", Type::Part(&MODIFY_INDEX)),
         ("validator", Type::Object),
-        ("validationLevel", Type::String),
-        ("validationAction", Type::String),
-        ("viewOn", Type::String),
-        ("pipeline", Type::Array),
+        (
+            "validationLevel",
+            Type::Checked(&Type::String, |value| {
+                rules::choice("collMod", "validationLevel", value).map(|_| ())
+            }),
+        ),
+        (
+            "validationAction",
+            Type::Checked(&Type::String, |value| {
+                rules::choice("collMod", "validationAction", value).map(|_| ())
+            }),
+        ),
+        ("viewOn", Type::Checked(&Type::String, check_view_on)),
+        ("pipeline", Type::Documents),
         ("recordPreImages", Type::Boolish),
-        ("changeStreamPreAndPostImages", Type::Object),
-        ("expireAfterSeconds", Type::Any),
+        ("changeStreamPreAndPostImages", Type::Part(&MODIFY_IMAGES)),
+        ("expireAfterSeconds", Type::Own(check_expiry)),
         ("timeseries", Type::Object),
         ("dryRun", Type::Boolish),
-        ("cappedSize", Type::Number),
-        ("cappedMax", Type::Number),
+        (
+            "cappedSize",
+            Type::Checked(&Type::Number, |value| {
+                rules::capped_size("cappedSize", value).map(|_| ())
+            }),
+        ),
+        (
+            "cappedMax",
+            Type::Checked(&Type::Number, |value| {
+                rules::capped_max("cappedMax", value).map(|_| ())
+            }),
+        ),
         ("isTimeseriesNamespace", Type::Bool),
         ("collectionUUID", Type::Uuid),
     ],
@@ -138,24 +183,42 @@ static MODIFY_INDEX: Shape = Shape {
     required: &[],
 };
 
+/// A view is on something.
+fn check_view_on(value: Value<'_>) -> Result<()> {
+    match value {
+        Value::String("") => rules::view_on("create", value).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn check_expiry(value: Value<'_>) -> Result<()> {
+    match value {
+        Value::String(_) | Value::Int32(_) | Value::Int64(_) | Value::Double(_) | Value::Decimal128(_) => {
+            Ok(())
+        }
+        other => Err(wrong_type(
+            "collMod.expireAfterSeconds",
+            other,
+            "types '[string, long']",
+        )),
+    }
+}
+
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
-    if let Some(images) = fields.object("changeStreamPreAndPostImages") {
-        CREATE_IMAGES.part(images)?;
-    }
-    if let Some(defaults) = fields.object("indexOptionDefaults") {
-        CREATE_DEFAULTS.part(defaults)?;
-    }
     let on_view = fields.string("viewOn").is_some();
     check_limits(&fields)?;
+    let options = options(call);
     // Beside a time series it is refused whatever it says.
     if let Some(index) = fields.object("idIndex")
         && fields.get("timeseries").is_none()
     {
+        // What is wrong with the other options is told before.
+        generic::check(call.name, call.doc)?;
+        rules::normalize(Doc::Raw(&options), &namespace.to_string())?;
         check_id_index(index, &fields)?;
     }
-    let options = options(call);
     let (outdated, unindexed) = match fields.get("autoIndexId") {
         None => (false, false),
         Some(own) => (true, !on_view && !truth(&own)),
@@ -183,12 +246,6 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
 
 /// Checks what is wrong whatever else is said.
 fn check_limits(fields: &Fields<'_>) -> Result<()> {
-    if matches!(fields.get("clusteredIndex"), Some(Value::Null | Value::Undefined)) {
-        return Err(Fault::new(
-            code::TYPE_MISMATCH,
-            "BSON field 'create.clusteredIndex' is the wrong type 'null', expected types '[bool']",
-        ));
-    }
     match fields.get("temp") {
         None => Ok(()),
         Some(_) => Err(Fault::new(
@@ -208,7 +265,13 @@ fn check_id_index(spec: Doc<'_>, fields: &Fields<'_>) -> Result<()> {
             ));
         }
     }
-    let definition = IndexDefinition::parse(spec)?;
+    let definition = IndexDefinition::parse(spec).map_err(|fault| {
+        let told = fault
+            .message()
+            .strip_prefix(&format!("Error in specification {spec} :: caused by :: "));
+        told.map(|told| Fault::new(fault.code(), told.to_owned()))
+            .unwrap_or(fault)
+    })?;
     if definition.is_id() {
         return Ok(());
     }
@@ -447,15 +510,9 @@ pub(super) fn taken_apart(name: &str, which: &str) -> Result<Namespace> {
 
 pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
     let fields = MODIFY.command(call.doc)?;
-    if let Some(images) = fields.object("changeStreamPreAndPostImages") {
-        MODIFY_IMAGES.part(images)?;
-    }
     let namespace = call.namespace()?;
     let expected = expected_uuid(&fields)?;
     let changes = options(call);
-    if let Some(Value::Document(index)) = Doc::Raw(&changes).get("index") {
-        MODIFY_INDEX.part(index)?;
-    }
     Ok(Job::Write(Box::new(move |write| {
         // Of a time series it is not looked at.
         if !series::is_series(write.catalog(), &namespace) {

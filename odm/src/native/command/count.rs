@@ -1,7 +1,7 @@
 //! `count` and `distinct`.
 
 use super::super::collation::Collation;
-use super::super::document::Owned;
+use super::super::document::{Owned, Value};
 use super::super::exec::query::{Part, Query};
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
@@ -9,7 +9,7 @@ use super::super::matcher::integer;
 use super::super::plan::check_natural;
 use super::super::storage::Read;
 use super::reply::{self, Reply};
-use super::shape::{Shape, Type};
+use super::shape::{Shape, Type, whole};
 use super::write::refuse_encryption;
 use super::{Call, Job, collation, find, query};
 
@@ -18,9 +18,9 @@ pub(super) static COUNT: Shape = Shape {
     fields: &[
         ("query", Type::Object),
         ("fields", Type::Any),
-        ("limit", Type::Any),
+        ("limit", Type::Own(check_limit)),
         ("skip", Type::Number),
-        ("hint", Type::Any),
+        ("hint", Type::Hint),
         ("collation", Type::Object),
         ("$queryOptions", Type::Object),
         ("encryptionInformation", Type::Object),
@@ -39,23 +39,25 @@ pub(super) static DISTINCT: Shape = Shape {
     required: &["key"],
 };
 
+fn check_limit(limit: Value<'_>) -> Result<()> {
+    if !limit.is_number() {
+        return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
+    }
+    integer::parse("limit", &limit)?;
+    match whole(&limit) {
+        Some(i64::MIN) => Err(Fault::new(
+            code::BAD_VALUE,
+            "limit value for count cannot be min long",
+        )),
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let fields = COUNT.command(call.doc)?;
     refuse_encryption(&fields)?;
     let namespace = call.namespace()?;
     let collation = collation(&fields)?;
-    if fields.get("limit").is_some_and(|limit| !limit.is_number()) {
-        return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
-    }
-    if let Some(limit) = fields.get("limit") {
-        integer::parse("limit", &limit)?;
-    }
-    if fields.number("limit") == Some(i64::MIN) {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "limit value for count cannot be min long",
-        ));
-    }
     // A negative limit counts as its amount.
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
     let is_none = fields.get("limit").is_some() && limit == 0;

@@ -18,18 +18,18 @@ use super::{Call, Job, collation, expected_uuid, query};
 static FIND: Shape = Shape {
     name: "FindCommandRequest",
     fields: &[
-        ("filter", Type::Any),
-        ("projection", Type::Any),
-        ("sort", Type::Any),
-        ("hint", Type::Any),
-        ("collation", Type::Any),
-        ("skip", Type::Number),
-        ("limit", Type::Number),
-        ("batchSize", Type::Number),
+        ("filter", Type::Asked),
+        ("projection", Type::Asked),
+        ("sort", Type::Asked),
+        ("hint", Type::Hint),
+        ("collation", Type::Asked),
+        ("skip", Type::Count),
+        ("limit", Type::Count),
+        ("batchSize", Type::Count),
         ("singleBatch", Type::Flag),
         ("allowDiskUse", Type::Flag),
-        ("min", Type::Any),
-        ("max", Type::Any),
+        ("min", Type::Asked),
+        ("max", Type::Asked),
         ("returnKey", Type::Flag),
         ("showRecordId", Type::Flag),
         ("tailable", Type::Flag),
@@ -40,10 +40,10 @@ static FIND: Shape = Shape {
         ("readOnce", Type::Flag),
         ("let", Type::Object),
         ("options", Type::Object),
-        ("ntoreturn", Type::Number),
+        ("ntoreturn", Type::Count),
         ("allowSpeculativeMajorityRead", Type::Flag),
         ("collectionUUID", Type::Uuid),
-        ("$queryOptions", Type::Any),
+        ("$queryOptions", Type::Asked),
         ("encryptionInformation", Type::Object),
     ],
     required: &[],
@@ -167,9 +167,6 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
 /// The fields of a find.
 pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
     let fields = FIND.command(doc)?;
-    for name in ["$queryOptions", "collation"] {
-        document(&fields, name)?;
-    }
     refuse_encryption(&fields)?;
     match fields.count("ntoreturn")? {
         None => Ok(fields),

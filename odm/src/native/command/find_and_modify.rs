@@ -8,7 +8,7 @@ use super::super::update::Updater;
 use super::reply::Reply;
 use super::shape::{Shape, Type};
 use super::write::{Change, refuse_encryption};
-use super::{Call, Job, collation, query};
+use super::{Call, Job, collation, generic, query};
 
 pub(super) static FIND_AND_MODIFY: Shape = Shape {
     name: "findAndModify",
@@ -16,7 +16,7 @@ pub(super) static FIND_AND_MODIFY: Shape = Shape {
         ("query", Type::Object),
         ("fields", Type::Object),
         ("sort", Type::Object),
-        ("hint", Type::Any),
+        ("hint", Type::Hint),
         ("collation", Type::Object),
         ("arrayFilters", Type::Documents),
         ("remove", Type::Boolish),
@@ -34,6 +34,7 @@ pub(super) static FIND_AND_MODIFY: Shape = Shape {
 
 pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let fields = FIND_AND_MODIFY.command(call.doc)?;
+    generic::check(call.name, call.doc)?;
     refuse_encryption(&fields)?;
     let namespace = call.namespace()?;
     let (remove, upsert, return_new) = (fields.flag("remove"), fields.flag("upsert"), fields.flag("new"));

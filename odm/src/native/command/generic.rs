@@ -91,14 +91,19 @@ pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
 
 /// The time limit in milliseconds; zero is none.
 pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
-    let Some(value) = doc.get("maxTimeMS") else {
-        return Ok(None);
-    };
-    let Some(limit) = whole(&value) else {
+    match doc.get("maxTimeMS") {
+        None => Ok(None),
+        Some(value) => checked_time(command, &value),
+    }
+}
+
+/// The same of what says it.
+pub(super) fn checked_time(command: &str, value: &Value<'_>) -> Result<Option<u64>> {
+    let Some(limit) = whole(value) else {
         if TIMED.contains(&command) && !matches!(value, Value::Null | Value::Undefined) {
             return Err(shape::wrong_type(
                 &format!("{command}.maxTimeMS"),
-                value,
+                *value,
                 "types '[long, int, decimal, double']",
             ));
         }
@@ -114,13 +119,14 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
         ));
     }
     // Decimals are rounded without a word.
-    if value.kind() == Kind::Double && number::as_i64_exact(&value).is_none() {
+    if value.kind() == Kind::Double && number::as_i64_exact(value).is_none() {
         return Err(Fault::new(code::BAD_VALUE, "maxTimeMS has non-integral value"));
     }
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
 }
 
-fn write_concern(command: &str, value: &Value<'_>) -> Result<()> {
+/// Checks what is asked for of writes.
+pub(super) fn write_concern(command: &str, value: &Value<'_>) -> Result<()> {
     let declares = match command {
         "aggregate" => Some(command),
         "findAndModify" | "findandmodify" => Some("findAndModify"),

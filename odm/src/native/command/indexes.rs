@@ -29,7 +29,7 @@ static CREATE: Shape = Shape {
 static DROP: Shape = Shape {
     name: "dropIndexes",
     fields: &[
-        ("index", Type::Any),
+        ("index", Type::Own(check_dropped)),
         ("collectionUUID", Type::Uuid),
         ("isTimeseriesNamespace", Type::Bool),
     ],
@@ -183,7 +183,6 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     let index = fields.get("index").unwrap_or(Value::Null);
-    check_dropped(index)?;
     let which = Owned::from(index);
     let expected = expected_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {

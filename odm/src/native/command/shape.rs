@@ -8,8 +8,8 @@ pub(super) use super::super::document::number::whole;
 use super::super::document::{Doc, Kind, Value};
 use super::super::fault::{Fault, Result, code};
 
-/// The type that a field must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The type that a field must have. All that a field says is checked where it stands: of two faults the first is told.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Type {
     /// Looked at by whoever reads it; `null` is a value.
     Any,
@@ -34,7 +34,22 @@ pub(super) enum Type {
     Change,
     /// What is taken for a number, which is to be 0 or 1.
     Limit,
+    /// A number that is not negative.
+    Count,
+    /// A document, with the complaint of `find`.
+    Asked,
+    /// A document of this shape.
+    Part(&'static Shape),
+    /// Documents of this shape.
+    Parts(&'static Shape),
+    /// Of this type, and if it is not `null`, what this lets through.
+    Checked(&'static Type, Check),
+    /// What this lets through; `null` is a value.
+    Own(Check),
 }
+
+/// Complains of a value.
+pub(super) type Check = fn(Value<'_>) -> Result<()>;
 
 /// What may stand in a document beside its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +126,11 @@ impl Shape {
         self.check(doc, Beside::Nothing)
     }
 
+    /// Takes a document that was found to be of this shape.
+    pub(super) fn checked<'a>(&'static self, doc: Doc<'a>) -> Fields<'a> {
+        Fields { doc, shape: self }
+    }
+
     /// Whether it has a field of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(own, _)| *own == name)
@@ -161,7 +181,7 @@ impl Shape {
     }
 
     fn check_type(&self, name: &str, value: &Value<'_>, wanted: Type) -> Result<()> {
-        if wanted == Type::Flag && value.kind() != Kind::Bool {
+        if matches!(wanted, Type::Flag) && value.kind() != Kind::Bool {
             return Err(Fault::new(
                 code::TYPE_MISMATCH,
                 format!(
@@ -173,25 +193,56 @@ impl Shape {
         match wanted {
             Type::Change => return check_change(value),
             Type::Limit => return check_limit(value),
+            Type::Own(check) => return check(*value),
+            Type::Checked(wanted, check) => {
+                self.check_type(name, value, *wanted)?;
+                return match value {
+                    Value::Null | Value::Undefined => Ok(()),
+                    value => check(*value),
+                };
+            }
             _ => {}
         }
         if matches!(value, Value::Null | Value::Undefined) {
             return match wanted {
-                Type::Array | Type::Documents => Err(Fault::new(
+                Type::Array | Type::Documents | Type::Parts(_) => Err(Fault::new(
                     10065,
                     format!("invalid parameter: expected an object ({name})"),
                 )),
                 Type::Hint => Err(no_hint()),
+                Type::Asked => Err(not_asked(name)),
                 _ => Ok(()),
             };
         }
         let fits = match wanted {
-            Type::Any | Type::Change | Type::Limit => true,
+            Type::Any | Type::Change | Type::Limit | Type::Own(_) | Type::Checked(..) => true,
             Type::Object => value.kind() == Kind::Document,
+            Type::Part(part) => match value.as_document() {
+                Some(doc) => return part.part(doc).map(drop),
+                None => false,
+            },
+            Type::Asked => match value.kind() {
+                Kind::Document => true,
+                _ => return Err(not_asked(name)),
+            },
             Type::Array => value.kind() == Kind::Array,
             Type::Documents => match value.as_array() {
-                Some(items) => return self.check_items(name, items),
+                Some(items) => return self.check_items(name, items, None),
                 None => false,
+            },
+            Type::Parts(part) => match value.as_array() {
+                Some(items) => return self.check_items(name, items, Some(part)),
+                None => false,
+            },
+            Type::Count => match value.is_number() {
+                true => {
+                    let number = whole(value).unwrap_or(0);
+                    return match number < 0 {
+                        true => Err(out_of_range(name, number)),
+                        false => Ok(()),
+                    };
+                }
+                false => false,
             },
             Type::String => value.kind() == Kind::String,
             Type::Bool | Type::Flag => value.kind() == Kind::Bool,
@@ -210,22 +261,31 @@ impl Shape {
         }
         let expected = match wanted {
             Type::Boolish => "types '[bool, long, int, decimal, double']",
-            Type::Number => "types '[long, int, decimal, double']",
-            Type::Object => "type 'object'",
-            Type::Array | Type::Documents => "type 'array'",
+            Type::Number | Type::Count => "types '[long, int, decimal, double']",
+            Type::Object | Type::Part(_) => "type 'object'",
+            Type::Array | Type::Documents | Type::Parts(_) => "type 'array'",
             Type::String => "type 'string'",
             Type::Bool | Type::Flag => "type 'bool'",
             Type::Long => "type 'long'",
             Type::Int => "type 'int'",
-            Type::Uuid | Type::Any | Type::Hint | Type::Change | Type::Limit => "type 'binData'",
+            Type::Uuid
+            | Type::Any
+            | Type::Hint
+            | Type::Change
+            | Type::Limit
+            | Type::Asked
+            | Type::Checked(..)
+            | Type::Own(_) => "type 'binData'",
         };
         Err(wrong_type(&format!("{}.{name}", self.name), *value, expected))
     }
 
-    fn check_items(&self, name: &str, items: Doc<'_>) -> Result<()> {
+    fn check_items(&self, name: &str, items: Doc<'_>, part: Option<&'static Shape>) -> Result<()> {
         for (at, item) in items.values().enumerate() {
-            if !matches!(item, Value::Document(_) | Value::Null | Value::Undefined) {
-                return Err(self.wrong_item(name, at, item, "type 'object'"));
+            match (item, part) {
+                (Value::Document(doc), Some(part)) => drop(part.part(doc)?),
+                (Value::Document(_) | Value::Null | Value::Undefined, _) => {}
+                _ => return Err(self.wrong_item(name, at, item, "type 'object'")),
             }
         }
         Ok(())
@@ -235,6 +295,13 @@ impl Shape {
     fn wrong_item(&self, name: &str, at: usize, item: Value<'_>, expected: &str) -> Fault {
         wrong_type(&format!("{}.{name}.{at}", self.name), item, expected)
     }
+}
+
+fn not_asked(name: &str) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!("Expected field {name}to be of type object"),
+    )
 }
 
 fn check_change(value: &Value<'_>) -> Result<()> {
@@ -270,10 +337,9 @@ impl<'a> Fields<'a> {
     /// The value; one that is `null` counts as absent unless its reader wants to see it.
     pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
         let value = self.doc.get(name)?;
-        let any =
-            self.shape.fields.iter().any(|(own, wanted)| {
-                *own == name && matches!(wanted, Type::Any | Type::Change | Type::Limit)
-            });
+        let any = self.shape.fields.iter().any(|(own, wanted)| {
+            *own == name && matches!(wanted, Type::Any | Type::Change | Type::Limit | Type::Own(_))
+        });
         match value {
             Value::Null | Value::Undefined if !any => None,
             value => Some(value),

@@ -14,7 +14,7 @@ use super::super::update::Updater;
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};
-use super::{Call, Job, collation, expected_uuid};
+use super::{Call, Job, collation, expected_uuid, generic};
 
 /// How many statements a batch may have.
 const MOST: usize = 100_000;
@@ -37,7 +37,7 @@ static INSERT: Shape = Shape {
 static UPDATE: Shape = Shape {
     name: "update",
     fields: &[
-        ("updates", Type::Documents),
+        ("updates", Type::Parts(&UPDATE_ENTRY)),
         ("ordered", Type::Bool),
         ("bypassDocumentValidation", Type::Boolish),
         ("let", Type::Object),
@@ -69,7 +69,7 @@ static UPDATE_ENTRY: Shape = Shape {
 static DELETE: Shape = Shape {
     name: "delete",
     fields: &[
-        ("deletes", Type::Documents),
+        ("deletes", Type::Parts(&DELETE_ENTRY)),
         ("ordered", Type::Bool),
         ("bypassDocumentValidation", Type::Boolish),
         ("let", Type::Object),
@@ -114,12 +114,13 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
     let entries = entries
         .into_iter()
         .map(|entry| {
-            let entry = UPDATE_ENTRY.part(entry)?;
+            let entry = UPDATE_ENTRY.checked(entry);
             let change = change(&entry)?;
             let filters = entry.documents("arrayFilters");
             Ok((entry, change, filters))
         })
         .collect::<Result<Vec<_>>>()?;
+    generic::check(call.name, call.doc)?;
     for (_, change, _) in &entries {
         change.check_stages(call.database)?;
     }
@@ -150,7 +151,7 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
     check_count(entries.len())?;
     let mut statements = Vec::with_capacity(entries.len());
     for entry in entries {
-        let entry = DELETE_ENTRY.part(entry)?;
+        let entry = DELETE_ENTRY.checked(entry);
         let statement = delete_statement(&entry, is_unlimited(&entry), |collation| {
             query::variables(fields.object("let"), collation, call)
         });

@@ -261,7 +261,7 @@ fn check_values(changes: Doc<'_>) -> Result<()> {
                 return Err(wrong_type(
                     "collMod.expireAfterSeconds",
                     value,
-                    "types '[string, long]'",
+                    "types '[string, long']",
                 ));
             }
             _ => {}

@@ -179,7 +179,8 @@ fn specifier(name: &str, value: &Value<'_>) -> Parsed<Target> {
             Ok(Target::Flat(Flat::Circle { center, radius }))
         }
         "$centerSphere" => {
-            let (center, radius) = circle(doc)?;
+            let mut values = doc.values();
+            let center = pair(values.next(), false)?;
             if !center.is_on_sphere() {
                 return Err(format!(
                     "longitude/latitude is out of bounds, lng: {} lat: {}",
@@ -187,6 +188,7 @@ fn specifier(name: &str, value: &Value<'_>) -> Parsed<Target> {
                     significant(center.y, 6)
                 ));
             }
+            let (_, radius) = circle(doc)?;
             let cap = Cap {
                 center: center.to_vector(),
                 radius,

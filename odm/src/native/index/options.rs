@@ -1,5 +1,6 @@
 //! The options of geo indexes.
 
+use super::super::document::display::significant;
 use super::super::document::{Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::geo::Grid;
@@ -142,7 +143,9 @@ impl GeoOptions {
             return Err(Fault::new(
                 code::INVALID_OPTIONS,
                 format!(
-                    "region for hash must be valid and have positive area, but [{min}, {max}] was specified"
+                    "region for hash must be valid and have positive area, but [{}, {}] was specified",
+                    significant(min, 6),
+                    significant(max, 6)
                 ),
             ));
         }

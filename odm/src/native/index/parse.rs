@@ -85,7 +85,9 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         code::CANNOT_CREATE_INDEX => fault.prefixed(&as_settled()),
         _ => fault,
     })?;
-    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&as_settled()))?;
+    check_collation(&found, &keys)
+        .and_then(|()| check_storage_engine(found.storage_engine))
+        .map_err(|fault| fault.prefixed(&as_settled()))?;
     let name = if on_id && !found.clustered {
         ID_INDEX
     } else {
@@ -147,6 +149,18 @@ fn written_fields(key: Doc<'_>) -> usize {
     match key.get(text::TERM) {
         None => key.count(),
         Some(_) => key.count().saturating_sub(1),
+    }
+}
+
+/// Nothing is said to a storage engine here.
+fn check_storage_engine(given: Option<Value<'_>>) -> Result<()> {
+    match given {
+        None => Ok(()),
+        Some(Value::Document(engines)) if engines.is_empty() => Err(cannot(
+            "Empty \"storageEngine\" options are invalid. Please remove the field or include valid options.",
+        )),
+        Some(Value::Document(_)) => Err(Fault::unsupported("storage engine options are not supported")),
+        Some(_) => Err(cannot("\"storageEngine\" options must be a document if present")),
     }
 }
 

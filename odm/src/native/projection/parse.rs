@@ -74,6 +74,18 @@ struct Target<'s> {
     positional: bool,
 }
 
+impl Target<'_> {
+    /// Checks the whole path, which is done when it is known what is to be there.
+    fn check(&self) -> Result<()> {
+        match self.path.as_slice() {
+            // A `.$` of nothing is refused by what it is to do.
+            [""] if self.positional => Ok(()),
+            [own] => path::check(own),
+            all => path::check(&all.join(".")),
+        }
+    }
+}
+
 impl Parser<'_> {
     fn element<'s>(&mut self, name: &'s str, value: &Value<'s>, parent: &[&'s str]) -> Result<()> {
         let target = target(name, parent)?;
@@ -112,6 +124,7 @@ impl Parser<'_> {
                 "An empty sub-projection is not a valid value. Found empty object at path",
             ));
         };
+        target.check()?;
         let operator = first.name().starts_with(b"$") && !path::is_reserved(first.name_str());
         if operator && elements.next().is_none() {
             let operand = first.value();
@@ -284,19 +297,7 @@ impl Parser<'_> {
             self.slices = true;
             return Ok(());
         };
-        let arguments = operand.as_array().map_or(1, Doc::count);
-        let expression = if (2..=3).contains(&arguments) {
-            self.expression(target, inner)
-        } else {
-            self.refuse_in_exclusion().and(Err(Fault::new(
-                28667,
-                format!(
-                    "Expression $slice takes at least 2 arguments, and at most 3, but {arguments} were \
-                     passed in."
-                ),
-            )))
-        };
-        expression.map_err(|fault| {
+        self.expression(target, inner).map_err(|fault| {
             fault.prefixed(&format!(
                 "Invalid $slice syntax. The given syntax {inner} did not match the find() syntax because :: \
                  Location{}: {} :: The given syntax did not match the expression $slice syntax. :: caused \
@@ -365,6 +366,7 @@ impl Parser<'_> {
 impl Tree {
     /// Adds a rule at a path; a path may neither repeat nor pass through another's end.
     fn add(&mut self, target: &Target<'_>, rule: Rule) -> Result<()> {
+        target.check()?;
         let Some((last, parents)) = target.path.split_last() else {
             return Ok(());
         };
@@ -448,10 +450,6 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
              projection may only be used at the end, for example: a.b.$. If the query previously used a \
              form like a.b.$.d, remove the parts following the '$' and the results will be equivalent.",
         ));
-    }
-    // A `.$` of nothing is refused by what it is to do.
-    if !own.is_empty() || !positional {
-        path::check(own)?;
     }
     Ok(Target {
         written: name,

@@ -135,6 +135,43 @@ impl<'v> Parser<'v> {
         Ok(arguments)
     }
 
+    /// The same of an operator that looks at the names before it reads the arguments, in the order `reads` of their
+    /// positions: of those that are needed, by position and code, none is missing then.
+    pub(super) fn named_late(
+        &mut self,
+        doc: Doc<'_>,
+        (operator, names): (&str, &[&str]),
+        reads: &[usize],
+        unknown: impl Fn(&str) -> Fault,
+        needed: &[(usize, i32)],
+    ) -> Result<Vec<Node>> {
+        let mut given = vec![None; names.len()];
+        for element in doc.elements() {
+            let name = element.name_str();
+            let position = names
+                .iter()
+                .position(|other| *other == name)
+                .ok_or_else(|| unknown(name))?;
+            given[position] = Some(element.value());
+        }
+        for (position, code) in needed {
+            if given[*position].is_none() {
+                let name = names[*position];
+                return Err(Fault::new(
+                    *code,
+                    format!("Missing '{name}' parameter to {operator}"),
+                ));
+            }
+        }
+        let mut arguments = vec![Node::Absent; names.len()];
+        for position in reads {
+            if let Some(value) = &given[*position] {
+                arguments[*position] = self.operand(value)?;
+            }
+        }
+        Ok(arguments)
+    }
+
     /// The arguments of an operator that takes a list: the items of an array, or one alone.
     pub(super) fn list(&mut self, value: &Value<'_>) -> Result<Vec<Node>> {
         match value {

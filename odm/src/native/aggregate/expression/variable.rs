@@ -104,8 +104,8 @@ fn parse_let(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -
     let mut names = Vec::new();
     let mut arguments = Vec::new();
     for element in vars.elements() {
-        check_variable_name(element.name_str(), true)?;
         arguments.push(parser.operand(&element.value())?);
+        check_variable_name(element.name_str(), true)?;
         names.push(element.name_str().to_owned());
     }
     arguments.push(parser.with_variables(names, |parser| parser.operand(&body))?);

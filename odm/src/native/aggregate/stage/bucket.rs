@@ -3,7 +3,7 @@
 mod auto;
 mod granularity;
 
-use super::super::super::document::{Owned, Value, compare};
+use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::expression::{Expression, type_name};
 use super::group::{Accumulator, By, Group, Order};
@@ -28,11 +28,12 @@ pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
         let value = element.value();
         match element.name_str() {
             "groupBy" => {
-                by = Some((parse_by("$bucket", 40202, &value, variables)?, Owned::from(value)));
+                check_by("$bucket", 40202, &value)?;
+                by = Some(value);
             }
             "boundaries" => boundaries = Some(parse_boundaries(&value, variables)?),
             "default" => default = parse_default(&value, variables)?,
-            "output" => accumulators = Some(parse_output("$bucket", 40196, &value, variables)?),
+            "output" => accumulators = Some(output_of("$bucket", 40196, &value)?),
             other => {
                 return Err(Fault::new(
                     40197,
@@ -41,13 +42,12 @@ pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
             }
         }
     }
-    let (Some((value, by_value)), Some(boundaries)) = (by, boundaries) else {
+    let (Some(by), Some(boundaries)) = (by, boundaries) else {
         return Err(Fault::new(
             40198,
             "$bucket requires 'groupBy' and 'boundaries' to be specified.",
         ));
     };
-    let accumulators = accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]);
     if let (Some(default), Some(low), Some(high)) = (&default, boundaries.first(), boundaries.last()) {
         let default = default.as_value();
         let inside =
@@ -59,9 +59,15 @@ pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
             ));
         }
     }
+    // What is made of the documents is read when all of this is known.
+    let accumulators = match accumulators {
+        Some(output) => parse_output(output, variables)?,
+        None => vec![("count".to_owned(), Accumulator::count())],
+    };
+    let value = Expression::parse_unfolded(&by, variables)?;
     let mut constants = boundaries.iter().chain(&default);
     if constants.any(|constant| is_read_otherwise(&constant.as_value())) {
-        let key = switch(&by_value, &boundaries, default.as_ref(), variables)?;
+        let key = switch(&Owned::from(by), &boundaries, default.as_ref(), variables)?;
         return Ok(Group::new(By::Value(key), accumulators, Order::Id));
     }
     Ok(Group::new(
@@ -75,7 +81,7 @@ pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
     ))
 }
 
-fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+fn check_by(stage: &str, code: i32, value: &Value<'_>) -> Result<()> {
     let allowed = match value {
         Value::String(text) => text.starts_with('$'),
         Value::Document(doc) => doc
@@ -97,7 +103,7 @@ fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> 
             ),
         ));
     }
-    Expression::parse_unfolded(value, variables)
+    Ok(())
 }
 
 /// What an expression is that asks nothing of documents; `None` for no value.
@@ -191,23 +197,22 @@ fn parse_default(value: &Value<'_>, variables: &Names<'_>) -> Result<Option<Owne
     })
 }
 
-fn parse_output(
-    stage: &str,
-    code: i32,
-    value: &Value<'_>,
-    variables: &[String],
-) -> Result<Vec<(String, Accumulator)>> {
-    let Value::Document(doc) = *value else {
+fn output_of<'a>(stage: &str, code: i32, value: &Value<'a>) -> Result<Doc<'a>> {
+    value.as_document().ok_or_else(|| {
         let end = if stage == "$bucket" { "." } else { "" };
-        return Err(Fault::new(
+        Fault::new(
             code,
             format!(
                 "The {stage} 'output' field must be an object, but found type: {}{end}",
                 value.kind().alias()
             ),
-        ));
-    };
-    doc.elements()
+        )
+    })
+}
+
+fn parse_output(output: Doc<'_>, variables: &[String]) -> Result<Vec<(String, Accumulator)>> {
+    output
+        .elements()
         .map(|element| {
             let name = element.name_str();
             if name == "_id" {

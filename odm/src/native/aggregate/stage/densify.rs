@@ -129,11 +129,11 @@ impl Densify {
             ));
         }
         let bounds = Bounds::parse(&bounds, &step, unit, names.is_empty())?;
-        let path = path::parse(field)?;
         let partition = names
             .iter()
             .map(|name| path::parse(name))
             .collect::<Result<Vec<_>>>()?;
+        let path = path::parse(field)?;
         let mut order: Fields = Vec::new();
         if !matches!(bounds, Bounds::Full) {
             for name in &names {

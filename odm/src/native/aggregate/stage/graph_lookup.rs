@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::number::{as_f64, as_i64_exact};
+use super::super::super::document::number::{as_f64, as_i64_exact, whole};
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -88,7 +88,7 @@ impl GraphLookup {
         if spec.get("from").is_none() {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
-                "missing 'from' option to $graphLookup stage specification",
+                format!("missing 'from' option to $graphLookup stage specification: {spec}"),
             ));
         }
         for element in spec.elements() {
@@ -128,12 +128,9 @@ impl GraphLookup {
                     ));
                 }
                 ("as" | "connectFromField" | "connectToField", Value::String("")) => {}
-                ("as", Value::String(text)) => into = Some(path::parse(text)?),
-                ("connectFromField", Value::String(text)) => connect_from = Some(path::parse(text)?),
-                ("connectToField", Value::String(text)) => {
-                    path::parse(text)?;
-                    connect_to = Some(text.to_owned());
-                }
+                ("as", Value::String(text)) => into = Some(text),
+                ("connectFromField", Value::String(text)) => connect_from = Some(text),
+                ("connectToField", Value::String(text)) => connect_to = Some(text),
                 ("depthField", Value::String(text)) => depth_field = Some(path::parse(text)?),
                 (name @ ("as" | "connectFromField" | "connectToField" | "depthField"), other) => {
                     return Err(match other {
@@ -165,11 +162,14 @@ impl GraphLookup {
                 "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified.",
             ));
         };
+        // Whether they are paths is asked when all else is known.
+        let (into, connect_from) = (path::parse(into)?, path::parse(connect_from)?);
+        path::parse(connect_to)?;
         Ok(GraphLookup {
             from,
             start,
             connect_from,
-            connect_to,
+            connect_to: connect_to.to_owned(),
             into,
             max_depth,
             depth_field,
@@ -318,7 +318,7 @@ fn depth(value: &Value<'_>) -> Result<i64> {
             40102,
             format!(
                 "maxDepth could not be represented as a long long: {}",
-                print::value(value)
+                whole(value).unwrap_or(0)
             ),
         )
     })

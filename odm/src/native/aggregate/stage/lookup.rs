@@ -131,12 +131,9 @@ impl Lookup {
                     )));
                 }
                 ("localField" | "foreignField" | "as", Value::String("")) => {}
-                ("localField", Value::String(text)) => local = Some(path::parse(text)?),
-                ("foreignField", Value::String(text)) => {
-                    path::parse(text)?;
-                    foreign = Some(text.to_owned());
-                }
-                ("as", Value::String(text)) => into = Some(path::parse(text)?),
+                ("localField", Value::String(text)) => local = Some(text),
+                ("foreignField", Value::String(text)) => foreign = Some(text),
+                ("as", Value::String(text)) => into = Some(text),
                 (name, Value::String(_)) => {
                     return Err(parse_error(format!("unknown argument to $lookup: {name}")));
                 }
@@ -156,7 +153,7 @@ impl Lookup {
         }
         let into = into.ok_or_else(|| parse_error("must specify 'as' field for a $lookup".to_owned()))?;
         let join = match (local, foreign) {
-            (Some(local), Some(foreign)) => Some(Join { local, foreign }),
+            (Some(local), Some(foreign)) => Some((local, foreign)),
             (None, None) if stages.is_some() => None,
             (None, None) => {
                 return Err(parse_error(
@@ -180,6 +177,19 @@ impl Lookup {
                 "$lookup with a 'let' argument must also specify 'pipeline'".to_owned(),
             ));
         }
+        // Whether they are paths is asked when all else is known.
+        let into = path::parse(into)?;
+        let join = match join {
+            None => None,
+            Some((local, foreign)) => {
+                let local = path::parse(local)?;
+                path::parse(foreign)?;
+                Some(Join {
+                    local,
+                    foreign: foreign.to_owned(),
+                })
+            }
+        };
         let mut names = variables.to_vec();
         let mut values = Vec::new();
         for element in bound.into_iter().flat_map(Doc::elements) {

@@ -97,9 +97,23 @@ impl Look<'_> {
         };
         let pipeline = spec.get("pipeline").filter(|_| name == "$lookup");
         match spec.get("from") {
-            Some(Value::String("")) => return wrong(code::INVALID_NAMESPACE),
+            Some(Value::String("")) => {
+                return Err(Fault::new(
+                    code::INVALID_NAMESPACE,
+                    format!("invalid {name} namespace: {}.", self.database),
+                ));
+            }
             Some(Value::String(_)) => {}
             Some(Value::Document(from)) => return Err(stage::other_database(name, from)),
+            Some(other) => {
+                return Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    format!(
+                        "{name} 'from' field must be a string, but found {}",
+                        other.kind().alias()
+                    ),
+                ));
+            }
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
             None if name == "$lookup" => {
                 return Err(match pipeline {
@@ -107,12 +121,18 @@ impl Look<'_> {
                         code::FAILED_TO_PARSE,
                         "must specify 'pipeline' when 'from' is empty",
                     ),
-                    Some(_) => stage::without_collection(name),
+                    Some(pipeline) => {
+                        stages_of(pipeline)?;
+                        stage::without_collection(name)
+                    }
                 });
             }
-            _ => return wrong(code::FAILED_TO_PARSE),
+            None => return wrong(code::FAILED_TO_PARSE),
         }
-        self.look_at_pipeline(name, value, pipeline)
+        match pipeline {
+            None => Ok(true),
+            Some(pipeline) => self.through(&stages_of(pipeline)?),
+        }
     }
 
     fn look_at_union(&self, value: &Value<'_>) -> Result<bool> {
@@ -137,21 +157,36 @@ impl Look<'_> {
             _ if pipeline.as_ref().is_some_and(makes_documents) => {}
             _ => return wrong(code::FAILED_TO_PARSE),
         }
-        self.look_at_pipeline("$unionWith", value, pipeline)
+        self.look_at_united(value, pipeline)
     }
 
-    fn look_at_pipeline(&self, name: &str, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
+    fn look_at_united(&self, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
         let stages = match pipeline {
             None => return Ok(true),
-            Some(Value::Array(items)) if name == "$unionWith" => present(items),
-            Some(Value::Array(items)) => documents(items),
+            Some(Value::Array(items)) => present(items),
             Some(_) => None,
         };
         match stages {
             Some(stages) => self.through(&stages),
-            None => Err(wrong_form(name, value, code::TYPE_MISMATCH)),
+            None => Err(wrong_form("$unionWith", value, code::TYPE_MISMATCH)),
         }
     }
+}
+
+/// The stages of a pipeline.
+fn stages_of(pipeline: Value<'_>) -> Result<Vec<Doc<'_>>> {
+    let Value::Array(items) = pipeline else {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            "'pipeline' option must be specified as an array",
+        ));
+    };
+    documents(items).ok_or_else(|| {
+        Fault::new(
+            code::TYPE_MISMATCH,
+            "Each element of the 'pipeline' array must be an object",
+        )
+    })
 }
 
 /// Whether a pipeline begins with documents of its own.

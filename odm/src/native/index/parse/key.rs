@@ -15,14 +15,21 @@ const MAX_FIELDS: usize = 32;
 pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
     let mut keys: Vec<IndexField> = Vec::new();
     let compounds_wildcard = pattern.count() > 1 && is_of_wildcard(pattern);
-    for element in pattern.elements() {
-        let path = element.name_str();
-        if keys.iter().any(|key| key.path == path) {
+    for (position, element) in pattern.elements().enumerate() {
+        let mut before = pattern.elements().take(position);
+        if before.any(|other| other.name() == element.name()) {
             return Err(Fault::new(
                 code::BAD_VALUE,
-                format!("The field '{path}' appears multiple times in the index key pattern {pattern}"),
+                format!(
+                    "The field '{}' appears multiple times in the index key pattern {pattern}",
+                    element.name_str()
+                ),
             ));
         }
+    }
+    check_plugin(pattern)?;
+    for element in pattern.elements() {
+        let path = element.name_str();
         if is_wildcard(path) && matches!(element.value(), Value::String("wildcard")) {
             return Err(cannot(
                 "The key pattern value for an 'wildcard' index must be a non-zero number, not a string.",
@@ -71,6 +78,34 @@ fn is_of_wildcard(pattern: Doc<'_>) -> bool {
     kept.is_some_and(|field| !matches!(field.value(), Value::String(_)))
 }
 
+/// The first way of keeping fields that is named is known.
+fn check_plugin(pattern: Doc<'_>) -> Result<()> {
+    let mut fields = pattern.elements();
+    let kept =
+        fields.find(|field| is_wildcard(field.name_str()) || matches!(field.value(), Value::String(_)));
+    match kept.map(|field| field.value()) {
+        Some(Value::String(plugin)) if !plugin.is_empty() && !PLUGINS.contains(&plugin) => {
+            Err(unknown(plugin))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unknown(plugin: &str) -> Fault {
+    cannot(format!("Unknown index plugin '{plugin}'"))
+}
+
+/// The ways of keeping fields that the server knows.
+const PLUGINS: &[&str] = &[
+    "2d",
+    "2dsphere",
+    "2dsphere_bucket",
+    "geoHaystack",
+    "hashed",
+    "text",
+    "wildcard",
+];
+
 /// All fields that are kept in a way of their own are kept in the same way.
 fn check_plugins(pattern: Doc<'_>) -> Result<()> {
     let mut plugins = pattern.values().filter_map(|value| match value {
@@ -104,7 +139,7 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
         )),
         Value::String("2d") => Ok(Order::Flat(Grid::default())),
         Value::String("2dsphere") => Ok(Order::Sphere),
-        Value::String(unknown) => Err(cannot(format!("Unknown index plugin '{unknown}'"))),
+        Value::String(plugin) => Err(unknown(plugin)),
         ref other => Err(cannot(format!(
             "Values in v:2 index key pattern cannot be of type {}. Only numbers > 0, numbers < 0, and strings \
              are allowed.",

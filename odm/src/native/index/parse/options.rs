@@ -63,6 +63,7 @@ pub(super) struct Options<'a> {
     /// What the index was first made of, where a series has it under other names.
     pub(super) original: Option<Vec<u8>>,
     pub(super) collation: Collation,
+    pub(super) storage_engine: Option<Value<'a>>,
     /// Why the collation that is given is none.
     pub(super) no_collation: Option<Fault>,
 }
@@ -85,6 +86,7 @@ impl<'a> Options<'a> {
             geo: GeoOptions::default(),
             text: TextOptions::default(),
             wildcard_projection: None,
+            storage_engine: None,
             version: 2,
             original: None,
             collation: Collation::default(),
@@ -134,12 +136,7 @@ impl<'a> Options<'a> {
                 "weights" if !matches!(value, Value::Document(_) | Value::Array(_) | Value::String(_)) => {
                     return Err(wrong_type(field, "an object", value.kind()));
                 }
-                "weights" if spec_is_text(spec) => match value {
-                    Value::Array(_) => {
-                        return Err(cannot("text index option 'weights' must be an object"));
-                    }
-                    _ => options.text.weights = Some(value),
-                },
+                "weights" if spec_is_text(spec) => options.text.weights = Some(value),
                 "default_language" | "language_override" => {
                     let Value::String(text) = value else {
                         return Err(wrong_type(field, "a string", value.kind()));
@@ -151,12 +148,8 @@ impl<'a> Options<'a> {
                 }
                 "textIndexVersion" if value.is_number() => options.text.version = Some(value),
                 "textIndexVersion" => return Err(wrong_type(field, "a number", value.kind())),
-                "weights" => {
-                    return Err(cannot(format!(
-                        "Invalid index specification {spec}; the field 'weights' can only be specified with \
-                         text indexes"
-                    )));
-                }
+                // Refused when the rest has been looked at.
+                "weights" => {}
                 "wildcardProjection" => options.wildcard_projection = Some(value),
                 "clustered" => {
                     options.clustered = truth(field, &value)?;
@@ -167,15 +160,7 @@ impl<'a> Options<'a> {
                         ));
                     }
                 }
-                "storageEngine" => match object(field, &value)? {
-                    empty if empty.is_empty() => {
-                        return Err(cannot(
-                            "Empty \"storageEngine\" options are invalid. Please remove the field or include \
-                             valid options.",
-                        ));
-                    }
-                    _ => return Err(Fault::unsupported("storage engine options are not supported")),
-                },
+                "storageEngine" => options.storage_engine = Some(value),
                 "originalSpec" => match object(field, &value)? {
                     empty if empty.is_empty() => {
                         return Err(Fault::new(
@@ -195,6 +180,11 @@ impl<'a> Options<'a> {
         }
         options.key = key.ok_or_else(|| required("The 'key' field"))?;
         options.name = name.ok_or_else(|| required("The 'name' field"))?;
+        if spec.get("weights").is_some() && !spec_is_text(spec) {
+            return Err(cannot(format!(
+                "Invalid index specification {spec}; the field 'weights' can only be specified with text indexes"
+            )));
+        }
         if options.clustered && spec.get("unique").is_none() {
             return Err(cannot(
                 "The 'unique' field is required when 'clustered' is specified",

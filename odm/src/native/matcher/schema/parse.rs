@@ -293,12 +293,18 @@ fn types(keyword: &str, value: &Value<'_>) -> Result<TypeSet> {
 }
 
 fn bound(name: &str, value: &Value<'_>, exclusive: &str, schema: Doc<'_>) -> Result<Bound> {
+    let is_exclusive = schema.get(exclusive);
+    if is_exclusive.is_some_and(|given| !matches!(given, Value::Bool(_))) {
+        return Err(mismatch(format!(
+            "$jsonSchema keyword '{exclusive}' must be a boolean"
+        )));
+    }
     if !value.is_number() {
         return Err(mismatch(format!("$jsonSchema keyword '{name}' must be a number")));
     }
     Ok(Bound {
         value: Owned::from(*value),
-        exclusive: matches!(schema.get(exclusive), Some(Value::Bool(true))),
+        exclusive: matches!(is_exclusive, Some(Value::Bool(true))),
     })
 }
 

@@ -34,7 +34,7 @@ pub(super) fn parse_sort(
     for element in doc.elements() {
         match element.name_str() {
             "input" => input = Some(parser.operand(&element.value())?),
-            "sortBy" => order = Some(element.value()),
+            "sortBy" => order = Some(checked_order(element.value())?),
             other => {
                 return Err(Fault::new(
                     2942501,
@@ -45,6 +45,11 @@ pub(super) fn parse_sort(
     }
     let input = input.ok_or_else(|| Fault::new(2942502, "$sortArray requires 'input' to be specified"))?;
     let order = order.ok_or_else(|| Fault::new(2942503, "$sortArray requires 'sortBy' to be specified"))?;
+    Ok(vec![input, Node::Constant(Owned::from(order))])
+}
+
+/// What `sortBy` says, where it says an order.
+fn checked_order<'a>(order: Value<'a>) -> Result<Value<'a>> {
     let is_sign = |value: &Value<'_>| matches!(as_i64_exact(value), Some(1 | -1));
     match order {
         Value::Document(fields) => {
@@ -87,7 +92,7 @@ pub(super) fn parse_sort(
             ));
         }
     }
-    Ok(vec![input, Node::Constant(Owned::from(order))])
+    Ok(order)
 }
 
 pub(super) fn sort(

@@ -5,7 +5,7 @@ use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::print;
 use super::super::operator::Operator;
-use super::super::parse::{Parser, required};
+use super::super::parse::Parser;
 use super::super::{Answer, Node};
 use super::as_date;
 use super::calendar::{Local, days_of};
@@ -219,15 +219,9 @@ pub(super) fn parse_diff(
         ));
     };
     let names = ["startDate", "endDate", "unit", "timezone", "startOfWeek"];
-    let arguments = parser.named(doc, &names, |other| {
-        Fault::new(5166302, format!("Unrecognized argument to $dateDiff: {other}"))
-    })?;
-    let all = [5166303, 5166304, 5166305].into_iter().enumerate();
-    let all = all.map(|(index, code)| (&arguments[index], names[index], code));
-    required(all, |argument| {
-        format!("Missing '{argument}' parameter to $dateDiff")
-    })?;
-    Ok(arguments)
+    let unknown = |other: &str| Fault::new(5166302, format!("Unrecognized argument to $dateDiff: {other}"));
+    let needed = [(0, 5166303), (1, 5166304), (2, 5166305)];
+    parser.named_late(doc, ("$dateDiff", &names), &[4, 3, 2, 1, 0], unknown, &needed)
 }
 
 pub(super) fn diff<'a>(
@@ -294,20 +288,16 @@ pub(super) fn parse_trunc(
         ));
     };
     let names = ["date", "unit", "binSize", "timezone", "startOfWeek"];
-    let arguments = parser.named(doc, &names, |other| {
+    let unknown = |other: &str| {
         Fault::new(
             5439008,
             format!(
                 "Unrecognized argument to $dateTrunc: {other}. Expected arguments are date, unit, and optionally, binSize, timezone, startOfWeek"
             ),
         )
-    })?;
-    let all = [5439009, 5439010].into_iter().enumerate();
-    let all = all.map(|(index, code)| (&arguments[index], names[index], code));
-    required(all, |argument| {
-        format!("Missing '{argument}' parameter to $dateTrunc")
-    })?;
-    Ok(arguments)
+    };
+    let needed = [(0, 5439009), (1, 5439010)];
+    parser.named_late(doc, ("$dateTrunc", &names), &[4, 3, 2, 1, 0], unknown, &needed)
 }
 
 pub(super) fn trunc<'a>(

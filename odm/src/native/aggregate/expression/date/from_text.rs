@@ -28,19 +28,14 @@ pub(super) fn parse_arguments(
         ));
     };
     let names = ["dateString", "timezone", "format", "onNull", "onError"];
-    let arguments = parser.named(doc, &names, |other| {
+    let unknown = |other: &str| {
         Fault::new(
             40541,
             format!("Unrecognized argument to $dateFromString: {other}"),
         )
-    })?;
-    if matches!(arguments[0], Node::Absent) {
-        return Err(Fault::new(
-            40542,
-            "Missing 'dateString' parameter to $dateFromString",
-        ));
-    }
-    Ok(arguments)
+    };
+    let operator = ("$dateFromString", &names[..]);
+    parser.named_late(doc, operator, &[0, 1, 2, 3, 4], unknown, &[(0, 40542)])
 }
 
 pub(super) fn from_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {

@@ -115,13 +115,9 @@ pub(super) fn parse_to_parts(
             "$dateToParts only supports an object as its argument",
         ));
     };
-    let arguments = parser.named(doc, &["date", "timezone", "iso8601"], |other| {
-        Fault::new(40520, format!("Unrecognized argument to $dateToParts: {other}"))
-    })?;
-    if matches!(arguments[0], Node::Absent) {
-        return Err(Fault::new(40522, "Missing 'date' parameter to $dateToParts"));
-    }
-    Ok(arguments)
+    let names = ["date", "timezone", "iso8601"];
+    let unknown = |other: &str| Fault::new(40520, format!("Unrecognized argument to $dateToParts: {other}"));
+    parser.named_late(doc, ("$dateToParts", &names), &[0, 1, 2], unknown, &[(0, 40522)])
 }
 
 pub(super) fn to_parts<'a>(
@@ -235,7 +231,8 @@ pub(super) fn parse_from_parts(
             "$dateFromParts does not allow mixing ISO dates with natural dates",
         ));
     }
-    parser.named(doc, &NAMES, unknown)
+    let reads: Vec<usize> = (0..NAMES.len()).collect();
+    parser.named_late(doc, ("$dateFromParts", &NAMES), &reads, unknown, &[])
 }
 
 pub(super) fn from_parts<'a>(

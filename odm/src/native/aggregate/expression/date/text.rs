@@ -48,13 +48,15 @@ pub(super) fn parse(parser: &mut Parser<'_>, _: &'static Operator, value: &Value
             "$dateToString only supports an object as its argument",
         ));
     };
-    let arguments = parser.named(doc, &["date", "timezone", "onNull", "format"], |other| {
-        Fault::new(18534, format!("Unrecognized argument to $dateToString: {other}"))
-    })?;
-    if matches!(arguments[0], Node::Absent) {
-        return Err(Fault::new(18628, "Missing 'date' parameter to $dateToString"));
-    }
-    Ok(arguments)
+    let names = ["date", "timezone", "onNull", "format"];
+    let unknown = |other: &str| Fault::new(18534, format!("Unrecognized argument to $dateToString: {other}"));
+    parser.named_late(
+        doc,
+        ("$dateToString", &names),
+        &[0, 3, 1, 2],
+        unknown,
+        &[(0, 18628)],
+    )
 }
 
 pub(super) fn to_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {

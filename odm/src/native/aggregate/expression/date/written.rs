@@ -66,7 +66,7 @@ pub(super) fn read(text: &str) -> Result<Moment> {
     bytes.push(0);
     let mut written = Written::default();
     // As on the server, all that is wrong is told: what comes behind it is read as if it were not there.
-    let mut problems = String::new();
+    let (mut problems, mut warnings, mut has_warned) = (String::new(), String::new(), false);
     let mut at = 0;
     while at < bytes.len() {
         let Some(found) = forms.longest(&bytes, at) else {
@@ -80,19 +80,28 @@ pub(super) fn read(text: &str) -> Result<Moment> {
             .parts
             .iter()
             .try_for_each(|part| part.read(&mut token, &mut written));
-        if let Err(problem) = read {
-            note(&mut problems, trimmed, at, problem);
+        match read {
+            Ok(()) => {}
+            // That there is another zone is a warning once, and an error from then on.
+            Err(DOUBLE_ZONE) if !has_warned => {
+                has_warned = true;
+                note(&mut warnings, trimmed, at, DOUBLE_ZONE);
+            }
+            Err(problem) => note(&mut problems, trimmed, at, problem),
         }
         at = found.end;
     }
     if let Some(problem) = written.impossible() {
-        note(&mut problems, trimmed, trimmed.len() + 1, problem);
+        note(&mut warnings, trimmed, trimmed.len() + 1, problem);
     }
+    problems.push_str(&warnings);
     match problems.is_empty() {
         true => written.moment(text),
         false => Err(all_wrong(text, &problems)),
     }
 }
+
+const DOUBLE_ZONE: &str = "Double timezone specification";
 
 /// Adds what is wrong at a place in the text.
 pub(super) fn note(problems: &mut String, text: &str, at: usize, problem: &str) {
@@ -145,7 +154,7 @@ impl Written {
 
     fn start_zone(&mut self) -> Result<(), &'static str> {
         if self.has_zone {
-            return Err("Double timezone specification");
+            return Err(DOUBLE_ZONE);
         }
         self.has_zone = true;
         Ok(())

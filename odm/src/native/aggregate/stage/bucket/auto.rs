@@ -10,7 +10,7 @@ use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
 use super::super::{Context, Names, Row, Rows, print, row_scope, write};
 use super::granularity::Granularity;
-use super::{parse_by, parse_output};
+use super::{check_by, output_of, parse_output};
 
 /// Groups of about equal size by ranges of a value.
 #[derive(Clone, Debug)]
@@ -39,10 +39,14 @@ impl BucketAuto {
         for element in spec.elements() {
             let value = element.value();
             match element.name_str() {
-                "groupBy" => by = Some(parse_by("$bucketAuto", 40239, &value, variables)?),
+                "groupBy" => {
+                    check_by("$bucketAuto", 40239, &value)?;
+                    by = Some(Expression::parse_unfolded(&value, variables)?);
+                }
                 "buckets" => buckets = Some(bucket_count(&value)?),
                 "output" => {
-                    let mut output = parse_output("$bucketAuto", 40244, &value, variables)?;
+                    let output = output_of("$bucketAuto", 40244, &value)?;
+                    let mut output = parse_output(output, variables)?;
                     output
                         .iter_mut()
                         .try_for_each(|(_, accumulator)| check_count(accumulator, variables))?;
@@ -70,12 +74,19 @@ impl BucketAuto {
                 }
             }
         }
-        let (Some(value), Some(buckets)) = (by, buckets) else {
+        let (Some(value), Some(given)) = (by, buckets) else {
             return Err(Fault::new(
                 40246,
                 "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
             ));
         };
+        let buckets = usize::try_from(given).ok().filter(|count| *count > 0);
+        let buckets = buckets.ok_or_else(|| {
+            Fault::new(
+                40243,
+                format!("The $bucketAuto 'buckets' field must be greater than 0, but found: {given}"),
+            )
+        })?;
         Ok(BucketAuto {
             value,
             buckets,
@@ -207,7 +218,7 @@ fn is_zero(value: &Owned) -> bool {
     compare(&value.as_value(), &Value::Int32(0)).is_eq()
 }
 
-fn bucket_count(value: &Value<'_>) -> Result<usize> {
+fn bucket_count(value: &Value<'_>) -> Result<i32> {
     if !value.is_number() {
         return Err(Fault::new(
             40241,
@@ -228,11 +239,5 @@ fn bucket_count(value: &Value<'_>) -> Result<usize> {
                 ),
             )
         })?;
-    if count <= 0 {
-        return Err(Fault::new(
-            40243,
-            format!("The $bucketAuto 'buckets' field must be greater than 0, but found: {count}"),
-        ));
-    }
-    Ok(count as usize)
+    Ok(count)
 }

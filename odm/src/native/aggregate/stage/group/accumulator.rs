@@ -313,7 +313,7 @@ impl Accumulator {
         for element in doc.elements() {
             match element.name_str() {
                 "n" if several => count = Some(Expression::parse_unfolded(&element.value(), variables)?),
-                "output" => output = Some(Expression::parse_unfolded(&element.value(), variables)?),
+                "output" => output = Some(element.value()),
                 "sortBy" => match element.value() {
                     Value::Document(spec) | Value::Array(spec) => order = Some(spec),
                     _ => {
@@ -336,9 +336,11 @@ impl Accumulator {
         }
         let output = output.ok_or_else(|| Fault::new(5788004, "Missing value for 'output'"))?;
         let order = order.ok_or_else(|| Fault::new(5788005, "Missing value for 'sortBy'"))?;
+        let order = SortSpec::parse(order)?;
+        let output = Expression::parse_unfolded(&output, variables)?;
         Ok(Accumulator {
             operator: Operator::Ranked {
-                order: SortSpec::parse(order)?,
+                order,
                 which: match name.starts_with("$bottom") {
                     true => Which::Max,
                     false => Which::Min,

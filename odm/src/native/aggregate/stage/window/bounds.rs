@@ -51,11 +51,15 @@ impl Bounds {
                 "Window bounds can only specify 'unit' with range-based bounds.",
             )),
             (Some(documents), None) => {
-                refuse_others(spec, &["documents"], "documents")?;
+                refuse_others(spec, &["documents"], "documents cannot have other fields")?;
                 Bounds::parse_documents(&documents, order)
             }
             (None, Some(range)) => {
-                refuse_others(spec, &["range", "unit"], "range")?;
+                let which = match unit {
+                    Some(_) => "unit cannot have other fields besides 'range'",
+                    None => "range cannot have other fields besides 'unit'",
+                };
+                refuse_others(spec, &["range", "unit"], which)?;
                 Bounds::parse_range(&range, unit, order)
             }
             (None, None) if spec.is_empty() => Ok(Bounds::ALL),
@@ -68,7 +72,7 @@ impl Bounds {
     fn parse_documents(value: &Value<'_>, order: Option<&Order>) -> Result<Bounds> {
         let (lower, upper) = ends("documents", value)?;
         let integer = |value: &Value<'_>| {
-            let number = constant(value)?.filter(|value| value.as_value().is_number());
+            let number = Some(constant(value)?).filter(|value| value.as_value().is_number());
             number
                 .and_then(|number| as_i64_exact(&number.as_value()))
                 .filter(|number| i32::try_from(*number).is_ok())
@@ -100,15 +104,16 @@ impl Bounds {
             Some(_) => return Err(wrong("'unit' must be a string")),
         };
         let number = |value: &Value<'_>| {
-            let number = constant(value)?
-                .filter(|number| number.as_value().is_number())
-                .ok_or_else(|| wrong("Range-based bounds expression must be a number"))?;
+            let number = constant(value)?;
             let is_whole =
                 || as_i64_exact(&number.as_value()).is_some_and(|whole| i32::try_from(whole).is_ok());
-            if unit.is_some() && !is_whole() {
-                return Err(wrong("With 'unit', range-based bounds must be an integer"));
+            match number.as_value().is_number() {
+                _ if unit.is_some() && !is_whole() => {
+                    Err(wrong("With 'unit', range-based bounds must be an integer"))
+                }
+                true => Ok(number),
+                false => Err(wrong("Range-based bounds expression must be a number")),
             }
-            Ok(number)
         };
         let (lower, upper) = (end(&lower, &number)?, end(&upper, &number)?);
         let zero = Owned::Int32(0);
@@ -272,9 +277,7 @@ fn refuse_others(spec: Doc<'_>, names: &[&str], which: &str) -> Result<()> {
         .elements()
         .any(|element| !names.contains(&element.name_str()))
     {
-        true => Err(wrong(format!(
-            "'window' field that specifies {which} cannot have other fields"
-        ))),
+        true => Err(wrong(format!("'window' field that specifies {which}"))),
         false => Ok(()),
     }
 }
@@ -304,8 +307,9 @@ fn end<T>(value: &Value<'_>, number: &impl Fn(&Value<'_>) -> Result<T>) -> Resul
     }
 }
 
-fn constant(value: &Value<'_>) -> Result<Option<Owned>> {
+fn constant(value: &Value<'_>) -> Result<Owned> {
     let mut expression = Expression::parse_unfolded(value, &[])?;
     expression.fold(None)?;
-    Ok(expression.as_constant().cloned())
+    let constant = expression.as_constant().cloned();
+    constant.ok_or_else(|| wrong("Window bounds expression must be a constant."))
 }

@@ -90,76 +90,93 @@ impl Function {
         let Value::Document(spec) = *value else {
             return Err(wrong(format!("The field '{field}' must be an object")));
         };
-        let Some(first) = spec.elements().find(|element| element.name_str() != "window") else {
+        let Some(first) = spec.elements().find(|element| element.name().starts_with(b"$")) else {
             return Err(wrong(match spec.elements().next() {
-                Some(window) => format!("Expected a $-prefixed window function, {}", window.name_str()),
+                Some(other) => format!("Expected a $-prefixed window function, {}", other.name_str()),
                 None => "Expected a $-prefixed window function".to_owned(),
             }));
         };
-        let name = first.name_str();
-        if !name.starts_with('$') {
-            return Err(wrong(format!("Expected a $-prefixed window function, {name}")));
-        }
-        let argument = first.value();
-        if !OWN.contains(&name) && !WINDOWED.contains(&name) {
+        let (name, argument) = (first.name_str(), first.value());
+        if !is_function(name) {
             return Err(wrong(format!("Unrecognized window function, {name}")));
         }
-        let rank = match name {
-            "$documentNumber" => Some(Rank::Number),
-            "$rank" => Some(Rank::Competition),
-            "$denseRank" => Some(Rank::Dense),
-            _ => None,
-        };
-        if let Some(rank) = rank {
-            return parse_rank(name, rank, spec, &argument, order);
-        }
-        if name == "$expMovingAvg" {
-            return MovingAverage::parse(spec, &argument, order, variables).map(Function::MovingAverage);
-        }
-        for element in spec.elements() {
-            let other = element.name_str();
-            if other == name || other == "window" {
-                continue;
-            }
-            return Err(wrong(if other.starts_with('$') {
-                "Cannot specify two functions in window function spec".to_owned()
-            } else {
-                format!("Window function found an unknown argument: {other}")
-            }));
-        }
-        let window = spec.get("window");
         let expression = || Expression::parse_unfolded(&argument, variables);
         match name {
+            "$documentNumber" => parse_rank(name, Rank::Number, spec, &argument, order),
+            "$rank" => parse_rank(name, Rank::Competition, spec, &argument, order),
+            "$denseRank" => parse_rank(name, Rank::Dense, spec, &argument, order),
+            "$expMovingAvg" => {
+                MovingAverage::parse(spec, &argument, order, variables).map(Function::MovingAverage)
+            }
             "$shift" => {
-                if window.is_some() {
-                    return Err(wrong("$shift does not accept a 'window' field"));
+                let mut shift = None;
+                for element in spec.elements() {
+                    match element.name_str() {
+                        own if own == name => shift = Some(parse_shift(&argument, variables)?),
+                        "window" => return Err(wrong("$shift does not accept a 'window' field")),
+                        other if is_function(other) => return Err(multiple()),
+                        other => return Err(unknown(other)),
+                    }
                 }
-                return parse_shift(&argument, order, variables);
+                match (shift, order) {
+                    (Some(shift), Some(_)) => Ok(shift),
+                    _ => Err(wrong("'$shift' requires a sortBy")),
+                }
             }
             "$linearFill" | "$locf" => {
-                if window.is_some() {
-                    return Err(wrong(format!("'window' field is not allowed in {name}")));
-                }
-                if name == "$locf" {
-                    return expression().map(Function::Carry);
-                }
-                if !order.is_some_and(Order::is_single) {
-                    return Err(Fault::new(
+                let input = expression_alone(spec, name, &expression)?;
+                match name {
+                    "$locf" => Ok(Function::Carry(input)),
+                    _ if order.is_some_and(Order::is_single) => Ok(Function::LinearFill(input)),
+                    _ => Err(Fault::new(
                         605001,
                         "$linearFill must be specified with a top level sortBy expression with exactly one element",
-                    ));
+                    )),
                 }
-                return expression().map(Function::LinearFill);
             }
             "$derivative" | "$integral" => {
-                return Rate::parse(name, &argument, window, order, variables).map(Function::Rate);
+                Rate::check_order(name, order)?;
+                let bounds = read(spec, name, order, &|| Ok(()), &|other| unexpected(name, other))?;
+                Rate::parse(name, &argument, bounds, variables).map(Function::Rate)
             }
-            _ => {}
+            _ => Function::parse_windowed(spec, (name, &argument), order, variables),
         }
-        let bounds = match window {
-            Some(window) => Bounds::parse(&window, order)?,
-            None => Bounds::ALL,
+    }
+
+    /// Parses a function of the documents in a window.
+    fn parse_windowed(
+        spec: Doc<'_>,
+        (name, argument): (&str, &Value<'_>),
+        order: Option<&Order>,
+        variables: &Names<'_>,
+    ) -> Result<Function> {
+        let expression = || Expression::parse_unfolded(argument, variables);
+        let accumulator = || {
+            let accumulator = Accumulator::parse_operator(name, argument, variables)?;
+            check_order(argument)?;
+            Ok(accumulator)
         };
+        let check: &dyn Fn() -> Result<()> = match name {
+            "$count" => &|| match argument {
+                Value::Document(doc) if doc.is_empty() => Ok(()),
+                _ => Err(wrong("$count only accepts an empty object as input")),
+            },
+            _ if SEVERAL.contains(&name) => &|| accumulator().map(drop),
+            _ => &|| expression().map(drop),
+        };
+        let bounds = read(
+            spec,
+            name,
+            order,
+            check,
+            &|other| match (name, is_function(other)) {
+                ("$first" | "$last", _) => unexpected(name, other),
+                _ if SEVERAL.contains(&name) => unexpected(name, other),
+                ("$count", true) => multiple(),
+                _ => unknown(other),
+            },
+        )?;
+        let bounds = bounds.unwrap_or(Bounds::ALL);
         Ok(match name {
             "$covariancePop" | "$covarianceSamp" => Function::Covariance(Covariance {
                 input: expression()?,
@@ -181,17 +198,10 @@ impl Function {
                 is_last: name == "$last",
                 bounds,
             },
-            "$count" if !matches!(argument, Value::Document(doc) if doc.is_empty()) => {
-                return Err(wrong("$count only accepts an empty object as input"));
-            }
             _ => Function::Accumulate {
-                accumulator: {
-                    let accumulator = Accumulator::parse_operator(name, &argument, variables)?;
-                    check_order(&argument)?;
-                    match bounds.only_grows() {
-                        true => accumulator,
-                        false => accumulator.for_sliding(),
-                    }
+                accumulator: match bounds.only_grows() {
+                    true => accumulator()?,
+                    false => accumulator()?.for_sliding(),
                 },
                 bounds,
             },
@@ -371,6 +381,71 @@ const WINDOWED: [&str; 21] = [
 #[cfg(test)]
 pub(crate) const WINDOW_FUNCTIONS: [&[&str]; 2] = [&OWN, &WINDOWED];
 
+/// The functions of several values, or of those that are first in an order.
+const SEVERAL: [&str; 8] = [
+    "$bottom", "$bottomN", "$firstN", "$lastN", "$maxN", "$minN", "$top", "$topN",
+];
+
+fn is_function(name: &str) -> bool {
+    OWN.contains(&name) || WINDOWED.contains(&name)
+}
+
+fn unexpected(name: &str, other: &str) -> Fault {
+    wrong(format!("{name} got unexpected argument: {other}"))
+}
+
+/// The complaint about what stands beside a function and its window.
+fn unknown(other: &str) -> Fault {
+    match is_function(other) {
+        true => wrong("Cannot specify two functions in window function spec"),
+        false => wrong(format!("Window function found an unknown argument: {other}")),
+    }
+}
+
+/// Reads the fields of a function in their order, of two faults the first is told: `check` looks at its argument, `other`
+/// says what is wrong with fields that it does not have. Gives the bounds, if there are some.
+fn read(
+    spec: Doc<'_>,
+    name: &str,
+    order: Option<&Order>,
+    check: &dyn Fn() -> Result<()>,
+    other: &dyn Fn(&str) -> Fault,
+) -> Result<Option<Bounds>> {
+    let mut bounds = None;
+    for element in spec.elements() {
+        match element.name_str() {
+            own if own == name => check()?,
+            "window" => bounds = Some(Bounds::parse(&element.value(), order)?),
+            unknown => return Err(other(unknown)),
+        }
+    }
+    Ok(bounds)
+}
+
+/// The expression of a function that has no window, which is refused when the rest has been looked at.
+fn expression_alone(
+    spec: Doc<'_>,
+    name: &str,
+    expression: &dyn Fn() -> Result<Expression>,
+) -> Result<Expression> {
+    let mut has_window = false;
+    for element in spec.elements() {
+        match element.name_str() {
+            own if own == name => drop(expression()?),
+            "window" => has_window = true,
+            other => return Err(unknown(other)),
+        }
+    }
+    match has_window {
+        true => Err(wrong(format!("'window' field is not allowed in {name}"))),
+        false => expression(),
+    }
+}
+
+fn multiple() -> Fault {
+    wrong("Cannot specify multiple functions in window function spec")
+}
+
 /// Refuses an array for the order of `$top` and its neighbors, which `$group` takes for an object.
 fn check_order(argument: &Value<'_>) -> Result<()> {
     let order = argument.as_document().and_then(|spec| spec.get("sortBy"));
@@ -408,10 +483,7 @@ fn parse_rank(
     Ok(Function::Rank(rank))
 }
 
-fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &Names<'_>) -> Result<Function> {
-    if order.is_none() {
-        return Err(wrong("'$shift' requires a sortBy"));
-    }
+fn parse_shift(argument: &Value<'_>, variables: &Names<'_>) -> Result<Function> {
     let Value::Document(spec) = *argument else {
         return Err(wrong("Argument to $shift must be an object"));
     };

@@ -21,20 +21,21 @@ pub(super) struct Rate {
 }
 
 impl Rate {
+    /// Refuses an order that is not by one field.
+    pub(super) fn check_order(name: &str, order: Option<&Order>) -> Result<()> {
+        match order {
+            None => Err(wrong(format!("{name} requires a sortBy"))),
+            Some(order) if !order.is_single() => Err(wrong(format!("{name} requires a non-compound sortBy"))),
+            Some(_) => Ok(()),
+        }
+    }
+
     pub(super) fn parse(
         name: &str,
         argument: &Value<'_>,
-        window: Option<Value<'_>>,
-        order: Option<&Order>,
+        bounds: Option<Bounds>,
         variables: &[String],
     ) -> Result<Rate> {
-        match order {
-            None => return Err(wrong(format!("{name} requires a sortBy"))),
-            Some(order) if !order.is_single() => {
-                return Err(wrong(format!("{name} requires a non-compound sortBy")));
-            }
-            Some(_) => {}
-        }
         let Value::Document(spec) = *argument else {
             return Err(wrong(format!(
                 "{name} expects an object, but got a {}: {name}: {}",
@@ -42,7 +43,6 @@ impl Rate {
                 print::bson_value(argument)
             )));
         };
-        let bounds = window.map(|window| Bounds::parse(&window, order)).transpose()?;
         let (mut input, mut unit) = (None, None);
         for element in spec.elements() {
             match element.name_str() {

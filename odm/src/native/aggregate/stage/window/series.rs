@@ -38,6 +38,7 @@ impl MovingAverage {
         if order.is_none() {
             return Err(wrong("$expMovingAvg requires an explicit 'sortBy'"));
         }
+        let input = Expression::parse_unfolded(&input, variables)?;
         let weight = match (fields.get("N"), fields.get("alpha")) {
             (Some(count), None) => weight_of(&count)?,
             (None, Some(alpha)) => {
@@ -56,10 +57,7 @@ impl MovingAverage {
             }
             _ => return Err(wrong(format!("Got unrecognized field in $expMovingAvg{FIELDS}"))),
         };
-        Ok(MovingAverage {
-            input: Expression::parse_unfolded(&input, variables)?,
-            weight,
-        })
+        Ok(MovingAverage { input, weight })
     }
 
     /// Computed in decimals; given as doubles until a decimal comes, in whatever partition.

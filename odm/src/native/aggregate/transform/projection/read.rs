@@ -29,17 +29,23 @@ impl Projection {
 
     /// Parses the specification of `$addFields`.
     pub(crate) fn parse_added(spec: Doc<'_>, variables: &[String]) -> Result<Projection> {
-        let mut adder = Adder {
-            variables,
-            spec,
-            seen: Vec::new(),
-            root: Branch::default(),
+        let read = |is_form: bool| {
+            let mut adder = Adder {
+                variables,
+                spec,
+                is_form,
+                seen: Vec::new(),
+                root: Branch::default(),
+            };
+            for element in spec.elements() {
+                let segments = path::parse(element.name_str())?;
+                adder.read(segments, &element.value(), None)?;
+            }
+            Ok(adder.root)
         };
-        for element in spec.elements() {
-            let segments = path::parse(element.name_str())?;
-            adder.read(segments, &element.value(), None)?;
-        }
-        Ok(Projection::new(Mode::Add, adder.root))
+        // What is wrong with the form of any of them is told before what is wrong with an expression.
+        read(true)?;
+        Ok(Projection::new(Mode::Add, read(false)?))
     }
 
     /// The projection that drops the named paths.
@@ -147,6 +153,17 @@ struct Reader<'v> {
 
 impl Reader<'_> {
     fn read(&mut self, name: &str, value: &Value<'_>, parents: &[String]) -> Result<()> {
+        // What is to be there is looked at before the name.
+        match *value {
+            Value::Document(doc) if doc.is_empty() => {
+                return Err(Fault::new(
+                    51270,
+                    "An empty sub-projection is not a valid value. Found empty object at path",
+                ));
+            }
+            Value::String(_) | Value::Array(_) => drop(Expression::parse_unfolded(value, self.variables)?),
+            _ => {}
+        }
         let target = Target::read(name, parents)?;
         match *value {
             Value::Bool(_) | Value::Int32(_) | Value::Int64(_) | Value::Double(_) | Value::Decimal128(_) => {
@@ -159,13 +176,10 @@ impl Reader<'_> {
                 self.turn(if include { Mode::Include } else { Mode::Exclude }, name)
             }
             Value::Document(doc) => {
-                let Some(first) = doc.elements().next() else {
-                    return Err(Fault::new(
-                        51270,
-                        "An empty sub-projection is not a valid value. Found empty object at path",
-                    ));
-                };
-                let operator = first.name().first() == Some(&b'$') && !path::is_reserved(first.name_str());
+                let first = doc.elements().next();
+                let operator = first.is_some_and(|first| {
+                    first.name().first() == Some(&b'$') && !path::is_reserved(first.name_str())
+                });
                 if operator && doc.count() == 1 {
                     return self.operate(&target, doc);
                 }
@@ -270,6 +284,8 @@ impl Reader<'_> {
 struct Adder<'v, 'd> {
     variables: &'v [String],
     spec: Doc<'d>,
+    /// Whether only the form is looked at.
+    is_form: bool,
     seen: Vec<String>,
     root: Branch,
 }
@@ -331,6 +347,10 @@ impl Adder<'_, '_> {
                     ),
                 ));
             }
+        }
+        if self.is_form {
+            self.seen.push(whole);
+            return Ok(());
         }
         let expression = Expression::parse_unfolded(value, self.variables)?;
         let target = Target {
