@@ -129,6 +129,14 @@ impl IndexDefinition {
         Self::parse_for(spec, &Collation::default())
     }
 
+    /// Checks what a specification says by itself, which is asked of all that are given before one of them is parsed.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub(crate) fn check_form(spec: Doc<'_>) -> Result<()> {
+        parse::check_form(spec)
+    }
+
     /// The same where strings compare in this way, if the element does not say how.
     ///
     /// # Errors

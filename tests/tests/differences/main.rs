@@ -26,6 +26,7 @@ mod events;
 mod explain;
 mod expressions;
 mod finds;
+mod first_faults;
 mod geometries;
 mod limits;
 mod messages;

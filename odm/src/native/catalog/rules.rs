@@ -224,11 +224,9 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
         ));
     }
-    let mut clustered = match options.get("clusteredIndex") {
-        Some(value) => clustered::parse(value, options)?,
-        None => None,
-    };
-    let is_clustered = clustered.is_some();
+    if has("clusteredIndex") {
+        clustered::refuse_capped(options)?;
+    }
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
@@ -242,6 +240,11 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => None,
     };
     let is_series = series.is_some();
+    let mut clustered = match options.get("clusteredIndex") {
+        Some(value) => clustered::parse(value, options)?,
+        None => None,
+    };
+    let is_clustered = clustered.is_some();
     let mut kept: Fields = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
     for element in options.elements() {

@@ -316,6 +316,7 @@ fn update_statement(
     let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
     let own = entry.object("c");
     if multi && matches!(change, Change::Replacement(_)) {
+        Updater::check_array_filters(filters)?;
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
             "multi update is not supported for replacement-style update",

@@ -30,6 +30,13 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
             series::check_index(series, &own, Doc::Raw(spec))?;
         }
     }
+    let is_series = found.is_some_and(|own| own.rules.series.is_some());
+    // What is wrong with one by itself is told before what is wrong with another as a whole.
+    for spec in specs.iter().filter(|_| specs.len() > 1 && !is_series) {
+        refuse_pairs(Doc::Raw(spec))
+            .and_then(|()| IndexDefinition::check_form(Doc::Raw(spec)))
+            .map_err(|fault| of_view_first(write.catalog(), ns, Doc::Raw(spec), fault))?;
+    }
     let definitions: Vec<IndexDefinition> = specs
         .iter()
         .map(|spec| {

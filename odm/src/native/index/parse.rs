@@ -24,6 +24,13 @@ use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
 use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, roots_of, text};
 
+/// Checks what a specification says by itself: of several, all are looked at so before one is looked at as a whole.
+pub(super) fn check_form(spec: Doc<'_>) -> Result<()> {
+    let found = Options::read(spec, Origin::Given, &Collation::default())
+        .map_err(|fault| fault.prefixed(&context(spec)))?;
+    check_id(spec, &found, Origin::Given).map(|_| ())
+}
+
 pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<IndexDefinition> {
     let found = Options::read(spec, origin, own).map_err(|fault| fault.prefixed(&context(spec)))?;
     let mut keys = found.keys.clone();
@@ -38,6 +45,7 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         .transpose()?;
     if let Some(fault) = &found.no_collation {
         let mut shown = fields_of(spec);
+        shown.retain(|(name, _)| name != "ns");
         if spec.get("v").is_none() {
             shown.push(("v".to_owned(), Owned::Int32(found.version)));
         }
@@ -231,7 +239,9 @@ fn check_wildcard(spec: Doc<'_>, found: &Options<'_>) -> Result<()> {
 
 /// The specification with what it does not say, as later refusals show it.
 fn settled(spec: Doc<'_>, found: &Options<'_>) -> Fields {
-    let given = spec.elements().filter(|element| element.name() != b"collation");
+    let given = spec
+        .elements()
+        .filter(|element| !matches!(element.name(), b"collation" | b"ns"));
     let mut fields: Fields = given
         .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
         .collect();

@@ -21,6 +21,12 @@ pub(super) fn required<'a>(
     }
 }
 
+/// The place of a name among those that an operator has.
+fn position_of(name: &str, names: &[&str], unknown: &impl Fn(&str) -> Fault) -> Result<usize> {
+    let position = names.iter().position(|other| *other == name);
+    position.ok_or_else(|| unknown(name))
+}
+
 /// The code of what asks for a search's figures, where there is none.
 pub(crate) const NO_SEARCH: i32 = 6_347_903;
 
@@ -125,11 +131,7 @@ impl<'v> Parser<'v> {
     ) -> Result<Vec<Node>> {
         let mut arguments = vec![Node::Absent; names.len()];
         for element in doc.elements() {
-            let name = element.name_str();
-            let position = names
-                .iter()
-                .position(|other| *other == name)
-                .ok_or_else(|| unknown(name))?;
+            let position = position_of(element.name_str(), names, &unknown)?;
             arguments[position] = self.operand(&element.value())?;
         }
         Ok(arguments)
@@ -147,11 +149,7 @@ impl<'v> Parser<'v> {
     ) -> Result<Vec<Node>> {
         let mut given = vec![None; names.len()];
         for element in doc.elements() {
-            let name = element.name_str();
-            let position = names
-                .iter()
-                .position(|other| *other == name)
-                .ok_or_else(|| unknown(name))?;
+            let position = position_of(element.name_str(), names, &unknown)?;
             given[position] = Some(element.value());
         }
         for (position, code) in needed {

@@ -53,13 +53,8 @@ fn spec_of(value: Value<'_>) -> Result<Option<Spec<'_>>> {
     }
 }
 
-/// Checks `clusteredIndex` of `create` and gives it as it is kept; none where it says `false`.
-pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>> {
-    let spec = spec_of(value)?;
-    let is_asked = match &spec {
-        Some(_) => true,
-        None => flag("create.clusteredIndex", value)?,
-    };
+/// Refuses the bounds of capped collections beside `clusteredIndex`.
+pub(super) fn refuse_capped(options: Doc<'_>) -> Result<()> {
     let has = |name: &str| options.get(name).is_some();
     let says = |name: &str, expected: bool| {
         let own = options.get(name);
@@ -84,6 +79,22 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
             "Clustered capped collection only available with 'enableTestCommands' server parameter",
         );
     }
+    Ok(())
+}
+
+/// Checks `clusteredIndex` of `create` and gives it as it is kept; none where it says `false`.
+pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>> {
+    let spec = spec_of(value)?;
+    let is_asked = match &spec {
+        Some(_) => true,
+        None => flag("create.clusteredIndex", value)?,
+    };
+    let has = |name: &str| options.get(name).is_some();
+    let says = |name: &str, expected: bool| {
+        let own = options.get(name);
+        own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
+    };
+    let refused = |code: i32, message: &'static str| Err(Fault::new(code, message));
     if is_asked && has("viewOn") {
         return refused(
             6_026_500,

@@ -9,6 +9,7 @@ use super::super::text::{self, TextOptions};
 use super::super::{IndexDefinition, IndexField, Origin};
 use super::cannot;
 use super::key::parse_key;
+use super::partial::parse_written;
 
 /// Options that MongoDB knows and this engine either uses or may leave aside.
 pub(crate) const OPTIONS: &[&str] = &[
@@ -122,7 +123,13 @@ impl<'a> Options<'a> {
                     other => return Err(wrong_type("name", "a bool", other.kind())),
                 },
                 "expireAfterSeconds" => options.expire_after_seconds = Some(value),
-                "partialFilterExpression" => options.partial = Some(object(field, &value)?),
+                "partialFilterExpression" => {
+                    let filter = object(field, &value)?;
+                    if origin.is_given() {
+                        parse_written(filter)?;
+                    }
+                    options.partial = Some(filter);
+                }
                 "collation" => match Collation::parse(object(field, &value)?) {
                     Ok(Some(collation)) => options.collation = collation,
                     Ok(None) => {
@@ -151,15 +158,7 @@ impl<'a> Options<'a> {
                 // Refused when the rest has been looked at.
                 "weights" => {}
                 "wildcardProjection" => options.wildcard_projection = Some(value),
-                "clustered" => {
-                    options.clustered = truth(field, &value)?;
-                    if !options.clustered {
-                        return Err(Fault::new(
-                            6_492_800,
-                            format!("Value '{value}' for field 'clustered' is invalid"),
-                        ));
-                    }
-                }
+                "clustered" => options.clustered = truth(field, &value)?,
                 "storageEngine" => options.storage_engine = Some(value),
                 "originalSpec" => match object(field, &value)? {
                     empty if empty.is_empty() => {
@@ -184,6 +183,12 @@ impl<'a> Options<'a> {
             return Err(cannot(format!(
                 "Invalid index specification {spec}; the field 'weights' can only be specified with text indexes"
             )));
+        }
+        if let Some(value) = spec.get("clustered").filter(|_| !options.clustered) {
+            return Err(Fault::new(
+                6_492_800,
+                format!("Value '{value}' for field 'clustered' is invalid"),
+            ));
         }
         if options.clustered && spec.get("unique").is_none() {
             return Err(cannot(

@@ -21,15 +21,7 @@ pub(super) fn parse_partial(
     origin: Origin,
 ) -> Result<Matcher> {
     let as_written = |fault: Fault| fault.prefixed(&context(spec));
-    if names(filter, "$where") {
-        return Err(as_written(not_here("$where", code::BAD_VALUE)));
-    }
-    for name in ["$jsonSchema", "$expr"] {
-        if names(filter, name) {
-            return Err(as_written(not_here(name, QUERY_FEATURE_NOT_ALLOWED)));
-        }
-    }
-    let matcher = Matcher::parse(filter).map_err(as_written)?;
+    let matcher = parse_written(filter).map_err(as_written)?;
     let settled = |fault: Fault| fault.prefixed(&context(settled));
     if origin.is_given() && never::is_never(filter) {
         return Err(settled(not_in_partial("$alwaysFalse: 1\n")));
@@ -55,6 +47,19 @@ pub(super) fn parse_partial(
         )));
     }
     Ok(matcher.collated(collation))
+}
+
+/// Parses it as a filter that may ask what documents alone answer.
+pub(super) fn parse_written(filter: Doc<'_>) -> Result<Matcher> {
+    if names(filter, "$where") {
+        return Err(not_here("$where", code::BAD_VALUE));
+    }
+    for name in ["$jsonSchema", "$expr"] {
+        if names(filter, name) {
+            return Err(not_here(name, QUERY_FEATURE_NOT_ALLOWED));
+        }
+    }
+    Matcher::parse(filter)
 }
 
 /// How many `$and` and `$or` may stand around a condition.
