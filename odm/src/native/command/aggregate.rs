@@ -135,20 +135,19 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     } else {
         call.namespace()?
     };
-    let batch_size;
-    match fields.object("cursor") {
-        Some(cursor) => match CURSOR.checked(cursor).number("batchSize") {
-            Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
-            size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
-        },
-        None if call.doc.get("explain").is_some() => batch_size = None,
+    let batch_size = match fields.object("cursor") {
+        Some(cursor) => {
+            let size = CURSOR.checked(cursor).number("batchSize");
+            size.and_then(|size| usize::try_from(size).ok())
+        }
+        None if call.doc.get("explain").is_some() => None,
         None => {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
                 "The 'cursor' option is required, except for aggregate with the explain argument",
             ));
         }
-    }
+    };
     if explained.is_none() {
         generic::check(call.name, call.doc)?;
     }

@@ -91,19 +91,14 @@ pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
 
 /// The time limit in milliseconds; zero is none.
 pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
-    match doc.get("maxTimeMS") {
-        None => Ok(None),
-        Some(value) => checked_time(command, &value),
-    }
-}
-
-/// The same of what says it.
-pub(super) fn checked_time(command: &str, value: &Value<'_>) -> Result<Option<u64>> {
-    let Some(limit) = whole(value) else {
+    let Some(value) = doc.get("maxTimeMS") else {
+        return Ok(None);
+    };
+    let Some(limit) = whole(&value) else {
         if TIMED.contains(&command) && !matches!(value, Value::Null | Value::Undefined) {
             return Err(shape::wrong_type(
                 &format!("{command}.maxTimeMS"),
-                *value,
+                value,
                 "types '[long, int, decimal, double']",
             ));
         }
@@ -119,7 +114,7 @@ pub(super) fn checked_time(command: &str, value: &Value<'_>) -> Result<Option<u6
         ));
     }
     // Decimals are rounded without a word.
-    if value.kind() == Kind::Double && number::as_i64_exact(value).is_none() {
+    if value.kind() == Kind::Double && number::as_i64_exact(&value).is_none() {
         return Err(Fault::new(code::BAD_VALUE, "maxTimeMS has non-integral value"));
     }
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
