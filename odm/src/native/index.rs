@@ -15,6 +15,7 @@ use super::key::types::Types;
 use super::matcher::Matcher;
 use super::text::TextSpec;
 
+pub(crate) use self::parse::{Form, Proposal};
 pub(crate) use self::text::kept_term;
 
 /// The options of all kinds of indexes.
@@ -129,28 +130,28 @@ impl IndexDefinition {
         Self::parse_for(spec, &Collation::default())
     }
 
-    /// Checks what a specification says by itself, which is asked of all that are given before one of them is parsed.
+    /// Reads what a specification says by itself, which is asked of all that are given before one of them is defined.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
-    pub(crate) fn check_form(spec: Doc<'_>) -> Result<()> {
-        parse::check_form(spec)
+    /// Those of [`parse`](Self::parse) that are about one option, or about options that cannot stand together.
+    pub(crate) fn form(spec: Doc<'_>) -> Result<Form<'_>> {
+        Form::read(spec, Origin::Given)
     }
 
-    /// The same where strings compare in this way, if the element does not say how.
+    /// The same as [`parse`](Self::parse) where strings compare in this way, if the element does not say how.
     ///
     /// # Errors
     /// Those of [`parse`](Self::parse).
     pub(crate) fn parse_for(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::Given, own)
+        Form::read(spec, Origin::Given)?.define(own)?.built()
     }
 
     /// Validates the same for a time series, which may have an index on `_id` beside the order of its buckets.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse).
-    pub(crate) fn parse_for_series(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::GivenToSeries, &Collation::default())
+    /// Those of [`parse`](Self::parse) that are not its builder's.
+    pub(crate) fn for_series(spec: Doc<'_>) -> Result<Proposal> {
+        Form::read(spec, Origin::GivenToSeries)?.define(&Collation::default())
     }
 
     /// The same without an option in what is listed and stored.
@@ -174,7 +175,9 @@ impl IndexDefinition {
     /// # Errors
     /// Those of [`parse`](Self::parse), where no keys can be made by the specification.
     pub(crate) fn stored(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec, Origin::Stored, &Collation::default())
+        Form::read(spec, Origin::Stored)?
+            .define(&Collation::default())?
+            .built()
     }
 
     /// A specification without the options that no index has.
@@ -239,11 +242,6 @@ impl IndexDefinition {
     /// Whether a key that another document has is refused.
     pub(crate) fn guards(&self) -> bool {
         self.unique || self.prepare_unique
-    }
-
-    /// Whether the keys are those of `_id`, whatever its name.
-    pub(crate) fn is_on_id(&self) -> bool {
-        matches!(&self.keys[..], [field] if field.path == "_id" && field.order == Order::Ascending)
     }
 
     /// Whether every document with the only field has a key, and no other has one.

@@ -28,6 +28,7 @@ mod expressions;
 mod finds;
 mod first_faults;
 mod geometries;
+mod index_builds;
 mod limits;
 mod messages;
 mod messages_early;

@@ -141,17 +141,19 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let tailable = request.tail.is_some();
     Ok(Job::Open(Box::new(move |read| {
         check_uuid(read.catalog(), &request.namespace, expected)?;
-        if tailable {
-            TailCursor::open(read, request)?;
-            return Err(Fault::unsupported(
-                "commands do not follow a capped collection; the typed find does",
-            ));
-        }
         // Of what does not exist the server answers as of a listing.
         let listing = read
             .catalog()
             .collection(&request.namespace.database, &request.namespace.collection)
             .is_none();
+        if tailable {
+            TailCursor::open(read, request.clone())?;
+            if !listing {
+                return Err(Fault::unsupported(
+                    "commands do not follow a capped collection; the typed find does",
+                ));
+            }
+        }
         Ok(Opened {
             ns,
             rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),

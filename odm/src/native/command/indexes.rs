@@ -71,7 +71,7 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     if let Err(missed) = quorum.check() {
         // A wrong specification is told before.
         for spec in &specs {
-            IndexDefinition::parse(Doc::Raw(spec))?;
+            IndexDefinition::form(Doc::Raw(spec))?;
         }
         return Err(missed);
     }

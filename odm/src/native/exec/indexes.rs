@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use super::super::catalog::rules::{self, Series, encrypted};
+use super::super::catalog::rules::{Series, encrypted};
 use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::collation::Collation;
 use super::super::document::number::as_i64_exact;
@@ -11,7 +11,7 @@ use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::arrays::{self, Arrays};
-use super::super::index::{ID_INDEX, IndexDefinition};
+use super::super::index::{Form, ID_INDEX, IndexDefinition, Proposal};
 use super::super::key::types::Types;
 use super::super::storage::{Read, Write, format};
 use super::{Namespace, batch, record, series, view};
@@ -22,35 +22,11 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
     let stored_in = series::stored_in(write.catalog(), ns);
     let ns = &*stored_in;
     let found = write.catalog().collection(&ns.database, &ns.collection);
-    let own = found
-        .map(|collection| collection.rules.collation.clone())
-        .unwrap_or_default();
-    if let Some(series) = found.and_then(|collection| collection.rules.series.as_ref()) {
-        for spec in specs {
-            series::check_index(series, &own, Doc::Raw(spec))?;
-        }
-    }
-    let is_series = found.is_some_and(|own| own.rules.series.is_some());
-    // What is wrong with one by itself is told before what is wrong with another as a whole.
-    for spec in specs.iter().filter(|_| specs.len() > 1 && !is_series) {
-        refuse_pairs(Doc::Raw(spec))
-            .and_then(|()| IndexDefinition::check_form(Doc::Raw(spec)))
-            .map_err(|fault| of_view_first(write.catalog(), ns, Doc::Raw(spec), fault))?;
-    }
-    let definitions: Vec<IndexDefinition> = specs
-        .iter()
-        .map(|spec| {
-            define(
-                Doc::Raw(spec),
-                &own,
-                found.and_then(|own| own.rules.series.as_deref()),
-            )
-            .map_err(|fault| of_view_first(write.catalog(), ns, Doc::Raw(spec), fault))
-        })
-        .collect::<Result<_>>()?;
-    let collection = write.catalog().collection(&ns.database, &ns.collection);
-    for field in collection.iter().flat_map(|own| own.rules.encrypted.iter()) {
-        let mut keys = definitions.iter().flat_map(|definition| &definition.keys);
+    let is_new = found.is_none_or(|own| write.has_made(own.id));
+    let proposals = propose(write.catalog(), ns, specs)?;
+    let definitions = || proposals.iter().map(|proposal| &proposal.definition);
+    for field in found.iter().flat_map(|own| own.rules.encrypted.iter()) {
+        let mut keys = definitions().flat_map(|definition| &definition.keys);
         if keys.any(|key| encrypted::overlap(&key.path, &field.path)) {
             return Err(Fault::new(
                 6_346_502,
@@ -61,82 +37,168 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
             ));
         }
     }
-    let clustered = definitions.iter().find(|definition| definition.clustered);
-    if clustered.is_some() && write.catalog().collection(&ns.database, &ns.collection).is_none() {
+    let Some(collection) = batch::open_for(write, ns, true)? else {
+        return Ok(());
+    };
+    let series = collection.rules.series.as_deref();
+    let known = collection.indexes.iter().map(|entry| &*entry.definition);
+    let mut new: Vec<Proposal> = Vec::new();
+    for proposal in proposals {
+        if !exists(known.clone(), &proposal.definition, series)? {
+            check_number(ns, collection.indexes.len(), &proposal.definition)?;
+            new.push(proposal);
+        }
+    }
+    if !new.is_empty() && write.in_transaction() {
+        refuse_in_transaction(write, &collection, ns)?;
+    }
+    let state = match is_new {
+        true => State::New,
+        false if has_documents(&*write, &collection)? => State::Filled,
+        false => State::Empty,
+    };
+    check_together(&collection, ns, &new, state)?;
+    for proposal in new {
+        build(write, ns, proposal.definition)?;
+    }
+    Ok(())
+}
+
+/// What the specifications mean; what says no collation has that of the collection.
+fn propose(catalog: &Catalog, ns: &Namespace, specs: &[Vec<u8>]) -> Result<Vec<Proposal>> {
+    let found = catalog.collection(&ns.database, &ns.collection);
+    let own = found.map_or_else(Collation::default, |own| own.rules.collation.clone());
+    let specs = specs.iter().map(|spec| Doc::Raw(spec));
+    let proposals: Vec<Proposal> = match found.and_then(|own| own.rules.series.as_deref()) {
+        Some(series) => {
+            for spec in specs.clone() {
+                series::check_index(series, &own, spec)?;
+            }
+            let defined = specs.map(|spec| define_for_series(spec, &own, series));
+            defined.collect::<Result<_>>()?
+        }
+        None => {
+            // What is wrong with one by itself is told before what is wrong with another as a whole.
+            let forms: Vec<Form<'_>> = specs.map(IndexDefinition::form).collect::<Result<_>>()?;
+            view::refuse(catalog, ns)?;
+            check_rules(found.map(Arc::as_ref), &forms)?;
+            for form in &forms {
+                form.expiry()?;
+            }
+            for form in &forms {
+                form.check_locale()?;
+            }
+            let defined = forms.into_iter().map(|form| {
+                check_clustered(found.map(Arc::as_ref), &form)?;
+                form.define(&own)
+            });
+            defined.collect::<Result<_>>()?
+        }
+    };
+    for proposal in &proposals {
+        check_collation_of_id(&proposal.definition, &own)?;
+    }
+    Ok(proposals)
+}
+
+/// Refuses indexes that a collection of its kind does not have.
+fn check_rules(found: Option<&Collection>, forms: &[Form<'_>]) -> Result<()> {
+    if found.is_none() && forms.iter().any(Form::is_clustered) {
         return Err(Fault::new(
             6_100_900,
             "Cannot implicitly create a new collection with createIndex 'clustered' option",
         ));
     }
-    let Some(collection) = batch::open_for(write, ns, true)? else {
-        return Ok(());
-    };
-    if let Some(wanted) = clustered
-        && !(collection.rules.clustered.is_some() && wanted.is_on_id())
-    {
-        return Err(Fault::new(
-            6_243_700,
-            "Cannot create index with option 'clustered' that does not match an existing clustered index",
-        ));
-    }
-    if collection.rules.capped.is_some()
-        && definitions
-            .iter()
-            .any(|definition| definition.expire_after_seconds.is_some())
-    {
+    if found.is_some_and(|own| own.rules.capped.is_some()) && forms.iter().any(Form::expires) {
         return Err(Fault::new(
             code::CANNOT_CREATE_INDEX,
             "Cannot create TTL index on a capped collection",
         ));
     }
-    let mut new: Vec<IndexDefinition> = Vec::new();
+    Ok(())
+}
+
+/// The index of a clustered collection is made with it.
+fn check_clustered(found: Option<&Collection>, form: &Form<'_>) -> Result<()> {
+    let has = found.is_some_and(|own| own.rules.clustered.is_some());
+    if !form.is_clustered() || (has && form.is_on_id()) {
+        return Ok(());
+    }
+    Err(form.refused(Fault::new(
+        6_243_700,
+        "Cannot create index with option 'clustered' that does not match an existing clustered index",
+    )))
+}
+
+/// The collection that indexes are built of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Made by the command, or by its transaction.
+    New,
+    Empty,
+    Filled,
+}
+
+/// Refuses new indexes that cannot stand beside each other, more than a collection has, and what cannot be built.
+fn check_together(collection: &Collection, ns: &Namespace, new: &[Proposal], state: State) -> Result<()> {
+    let refused = |fault: Fault, builder: bool| {
+        let (build, uuid) = (bson::Uuid::new(), bson::Uuid::from_bytes(collection.uuid));
+        match state {
+            State::New => fault,
+            State::Empty => fault
+                .prefixed(&format!("index build on empty collection failed: {build} :: caused by :: "))
+                .prefixed(&build_failed(ns, collection, build)),
+            State::Filled if builder => fault
+                .prefixed(&format!(
+                    "Caught exception during index builder ({build}) initialization on namespace{ns} ({uuid}). {} index \
+                     specs provided. First index spec: {} :: caused by :: ",
+                    new.len(),
+                    new[0].definition.shown(),
+                ))
+                .prefixed(&build_failed(ns, collection, build)),
+            State::Filled => fault.prefixed(&build_failed(ns, collection, build)),
+        }
+    };
     let series = collection.rules.series.as_deref();
-    for definition in definitions {
-        let known = collection.indexes.iter().map(|entry| &*entry.definition);
-        if exists(known, &definition, series)? {
-            continue;
-        }
-        if exists(new.iter(), &definition, series)? {
-            if has_documents(&*write, &collection)? {
-                return Err(Fault::new(
+    for (at, proposal) in new.iter().enumerate() {
+        let definition = &proposal.definition;
+        let earlier = new[..at].iter().map(|proposal| &proposal.definition);
+        if exists(earlier, definition, series).map_err(|fault| refused(fault, false))? {
+            let twice = match state {
+                State::Filled => Fault::new(
                     96,
-                    format!("Cannot build two identical indexes: {}", definition.name),
-                ));
-            }
-            return Err(Fault::new(
-                code::INDEX_ALREADY_EXISTS,
-                format!("Identical index already exists: {}", definition.name),
-            ));
+                    "Cannot build two identical indexes. Try again without duplicate indexes.",
+                ),
+                State::New | State::Empty => Fault::new(
+                    code::INDEX_ALREADY_EXISTS,
+                    format!("Identical index already exists: {}", definition.name),
+                ),
+            };
+            return Err(refused(twice, false));
         }
-        new.push(definition);
-    }
-    if collection.indexes.len() + new.len() > 64 {
-        return Err(Fault::new(
-            code::CANNOT_CREATE_INDEX,
-            format!("add index fails, too many indexes for {ns} key: a collection has at most 64"),
-        ));
-    }
-    if !new.is_empty() && write.in_transaction() {
-        refuse_in_transaction(write, &collection, ns)?;
-    }
-    for definition in new {
-        build(write, ns, definition)?;
+        check_number(ns, collection.indexes.len() + at, definition).map_err(|fault| refused(fault, false))?;
+        if let Err(fault) = &proposal.builder {
+            return Err(refused(fault.clone(), true));
+        }
     }
     Ok(())
 }
 
-/// Of a view it is told that it has no indexes before some options are looked at.
-fn of_view_first(catalog: &Catalog, ns: &Namespace, spec: Doc<'_>, fault: Fault) -> Fault {
-    const LATE: &[&str] = &["collation", "expireAfterSeconds", "sparse", "unique"];
-    let Err(refused) = view::refuse(catalog, ns) else {
-        return fault;
-    };
-    let mut early = fields_of(spec);
-    early.retain(|(name, _)| !LATE.contains(&name.as_str()));
-    let is_late = fault.code() != code::TYPE_MISMATCH
-        && refuse_pairs(spec).is_ok()
-        && define(Doc::Fields(&early), &Collation::default(), None).is_ok();
-    if is_late { refused } else { fault }
+/// Refuses one more index than a collection has.
+fn check_number(ns: &Namespace, there: usize, definition: &IndexDefinition) -> Result<()> {
+    const MOST: usize = 64;
+    if there < MOST {
+        return Ok(());
+    }
+    let key = definition.key_pattern();
+    let message = format!("add index fails, too many indexes for {ns} key:{key}");
+    Err(Fault::new(code::CANNOT_CREATE_INDEX, message))
+}
+
+/// What is said before the reason why the indexes of a collection could not be built.
+fn build_failed(ns: &Namespace, collection: &Collection, build: bson::Uuid) -> String {
+    let uuid = bson::Uuid::from_bytes(collection.uuid);
+    format!("Index build failed: {build}: Collection {ns} ( {uuid} ) :: caused by :: ")
 }
 
 /// A transaction builds indexes only of collections that it has made, and put nothing into.
@@ -166,57 +228,33 @@ fn has_documents(read: &dyn Read, collection: &Collection) -> Result<bool> {
     Ok(found)
 }
 
-/// Reads a specification; what says no collation has that of the collection.
-fn define(spec: Doc<'_>, own: &Collation, series: Option<&Series>) -> Result<IndexDefinition> {
-    refuse_pairs(spec)?;
-    let definition = match (series, own.spec(), spec.get("collation")) {
-        (None, _, _) => IndexDefinition::parse_for(spec, own)?,
-        (Some(series), Some(inherited), None) if version(spec) != Some(1) => {
+/// Reads a specification; what says no collation has that of the series.
+fn define_for_series(spec: Doc<'_>, own: &Collation, series: &Series) -> Result<Proposal> {
+    let version = spec.get("v").and_then(|version| as_i64_exact(&version));
+    match (own.spec(), spec.get("collation")) {
+        (Some(inherited), None) if version != Some(1) => {
             let mut fields = fields_of(spec);
             fields.push(("collation".to_owned(), Owned::RawDocument(inherited.to_bytes())));
-            series::define(series, Doc::Fields(&fields))?
+            series::define(series, Doc::Fields(&fields))
         }
-        (Some(series), _, _) => series::define(series, spec)?,
-    };
-    if definition.is_id() && definition.collation != *own {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "The _id index must have the same collation as the collection. Index collation: {}, collection \
-                 collation: {}",
-                definition.collation.shown(),
-                own.shown()
-            ),
-        ));
+        _ => series::define(series, spec),
     }
-    Ok(definition)
 }
 
-/// Refuses options that a new index does not have together.
-fn refuse_pairs(spec: Doc<'_>) -> Result<()> {
-    let refused = |first: &str, second: &str| {
-        Err(Fault::new(
-            code::CANNOT_CREATE_INDEX,
-            format!(
-                "Invalid index specification {spec}; cannot create an index with the '{first}' option and {second}"
-            ),
-        ))
-    };
-    let asks = |name: &str| {
-        spec.get(name)
-            .is_some_and(|value| rules::flag(name, value).unwrap_or(false))
-    };
-    if asks("unique") && asks("prepareUnique") {
-        return refused("unique", "the 'prepareUnique' option");
+/// The index of `_id` compares as its collection does.
+fn check_collation_of_id(definition: &IndexDefinition, own: &Collation) -> Result<()> {
+    if !definition.is_id() || definition.collation == *own {
+        return Ok(());
     }
-    if version(spec) == Some(1) && spec.get("collation").is_some() {
-        return refused("collation", "v=1");
-    }
-    Ok(())
-}
-
-fn version(spec: Doc<'_>) -> Option<i64> {
-    spec.get("v").and_then(|version| as_i64_exact(&version))
+    Err(Fault::new(
+        code::BAD_VALUE,
+        format!(
+            "The _id index must have the same collation as the collection. Index collation: {}, collection \
+             collation: {}",
+            definition.collation.shown(),
+            own.shown()
+        ),
+    ))
 }
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).
@@ -357,14 +395,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         multikey: Vec::new(),
         stale: false,
     };
-    let uuid = collection.uuid;
-    let failed = |fault: Fault| {
-        let collection = bson::Uuid::from_bytes(uuid);
-        fault.prefixed(&format!(
-            "Index build failed: {}: Collection {ns} ( {collection} ) :: caused by :: ",
-            bson::Uuid::new()
-        ))
-    };
+    let failed = |fault: Fault| fault.prefixed(&build_failed(ns, &collection, bson::Uuid::new()));
     let mut stored: Vec<(Vec<u8>, Types)> = Vec::new();
     let mut multikey = vec![Arrays::NONE; entry.definition.keys.len()];
     let records = collection.records;

@@ -87,27 +87,32 @@ impl GeoOptions {
         Ok(true)
     }
 
-    /// Sets the fields' grids and the version that is stored.
-    pub(super) fn apply(&mut self, keys: &mut [IndexField], origin: Origin) -> Result<()> {
-        let spherical = keys.iter().any(|key| key.order == Order::Sphere);
-        if spherical {
-            let version = match origin {
-                Origin::Given | Origin::GivenToSeries => *self.version.get_or_insert(3),
-                // That of a time series may have been left out on purpose.
-                Origin::Stored => self.version.unwrap_or(3),
-            };
-            if !(1..=3).contains(&version) {
-                return Err(Fault::new(
-                    code::CANNOT_CREATE_INDEX,
-                    format!(
-                        "unsupported geo index version {{ 2dsphereIndexVersion : 2dsphereIndexVersion: {version} }}, \
-                         only versions: [1,2,3] are supported"
-                    ),
-                ));
-            }
-            if origin.is_given() {
-                self.check_levels()?;
-            }
+    /// Sets the version that is stored of an index on the sphere.
+    pub(super) fn settle_version(&mut self, keys: &[IndexField], origin: Origin) -> Result<()> {
+        if !is_spherical(keys) {
+            return Ok(());
+        }
+        let version = match origin {
+            Origin::Given | Origin::GivenToSeries => *self.version.get_or_insert(3),
+            // That of a time series may have been left out on purpose.
+            Origin::Stored => self.version.unwrap_or(3),
+        };
+        if (1..=3).contains(&version) {
+            return Ok(());
+        }
+        Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            format!(
+                "unsupported geo index version {{ 2dsphereIndexVersion : 2dsphereIndexVersion: {version} }}, \
+                 only versions: [1,2,3] are supported"
+            ),
+        ))
+    }
+
+    /// Sets the fields' grids.
+    pub(super) fn apply(&self, keys: &mut [IndexField], origin: Origin) -> Result<()> {
+        if is_spherical(keys) && origin.is_given() {
+            self.check_levels()?;
         }
         let flat = keys
             .iter()
@@ -184,6 +189,10 @@ impl GeoOptions {
         }
         Ok(())
     }
+}
+
+fn is_spherical(keys: &[IndexField]) -> bool {
+    keys.iter().any(|key| key.order == Order::Sphere)
 }
 
 /// A bound of the plane as the server keeps it: no decimal is below the least positive double, and what is no number is

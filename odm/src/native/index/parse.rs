@@ -15,87 +15,148 @@ use self::key::check_count;
 pub(super) use self::options::OPTIONS;
 use self::options::Options;
 pub(super) use self::options::is_option;
-use self::partial::parse_partial;
 use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Fields, Owned, Value};
+use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
-use super::wildcard::{self, Wildcard};
-use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, roots_of, text};
+use super::{ID_INDEX, IndexDefinition, Order, Origin, paths_of, roots_of, text};
 
-/// Checks what a specification says by itself: of several, all are looked at so before one is looked at as a whole.
-pub(super) fn check_form(spec: Doc<'_>) -> Result<()> {
-    let found = Options::read(spec, Origin::Given, &Collation::default())
-        .map_err(|fault| fault.prefixed(&context(spec)))?;
-    check_id(spec, &found, Origin::Given).map(|_| ())
+/// What a specification says by itself: of several, all are read so before one is looked at as a whole.
+pub(crate) struct Form<'a> {
+    spec: Doc<'a>,
+    origin: Origin,
+    found: Options<'a>,
+    on_id: bool,
 }
 
-pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<IndexDefinition> {
-    let found = Options::read(spec, origin, own).map_err(|fault| fault.prefixed(&context(spec)))?;
+impl<'a> Form<'a> {
+    pub(super) fn read(spec: Doc<'a>, origin: Origin) -> Result<Form<'a>> {
+        let found = Options::read(spec, origin).map_err(|fault| fault.prefixed(&context(spec)))?;
+        let on_id = check_id(spec, &found, origin)?;
+        Ok(Form {
+            spec,
+            origin,
+            found,
+            on_id,
+        })
+    }
+
+    /// Whether it is of a clustered collection.
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.found.clustered
+    }
+
+    /// Whether documents are to be removed by it.
+    pub(crate) fn expires(&self) -> bool {
+        self.found.expire_after_seconds.is_some()
+    }
+
+    /// How long documents live, which of several specifications is looked at before how strings compare, and both before
+    /// one is looked at as a whole.
+    ///
+    /// # Errors
+    /// Code 67.
+    pub(crate) fn expiry(&self) -> Result<Option<i64>> {
+        let value = self.found.expire_after_seconds;
+        value
+            .map(|value| parse_expiry(self.spec, &value, written_fields(self.found.key)))
+            .transpose()
+    }
+
+    /// Refuses a collation that is none.
+    ///
+    /// # Errors
+    /// Those of [`Collation::parse`].
+    pub(crate) fn check_locale(&self) -> Result<()> {
+        let Some(fault) = &self.found.no_collation else {
+            return Ok(());
+        };
+        Err(fault.clone().prefixed(&format!(
+            "failed to add collation information to index spec for index creation: {} :: caused by :: ",
+            Doc::Fields(&with_version(self.spec, &self.found))
+        )))
+    }
+
+    /// A fault of the specification as a whole, as it is told.
+    pub(crate) fn refused(&self, fault: Fault) -> Fault {
+        fault.prefixed(&context(Doc::Fields(&settled(self.spec, &self.found))))
+    }
+
+    /// Looks at it as a whole, where strings compare in this way if it does not say how.
+    ///
+    /// # Errors
+    /// Those of [`IndexDefinition::parse`] that are not about one option by itself.
+    pub(crate) fn define(mut self, own: &Collation) -> Result<Proposal> {
+        let expire_after_seconds = self.expiry()?;
+        self.check_locale()?;
+        // Indexes of version 1 compare as if there were no collations.
+        if self.found.version > 1 && self.spec.get("collation").is_none() {
+            self.found.collation = own.clone();
+        }
+        define(self, expire_after_seconds)
+    }
+
+    /// Whether it is the one of `_id`.
+    pub(crate) fn is_on_id(&self) -> bool {
+        self.on_id
+    }
+}
+
+/// An index that is asked for.
+pub(crate) struct Proposal {
+    pub(crate) definition: IndexDefinition,
+    /// What its builder says, when nothing else is in the way.
+    pub(crate) builder: Result<()>,
+}
+
+impl Proposal {
+    /// The definition, where it can be built.
+    pub(crate) fn built(self) -> Result<IndexDefinition> {
+        self.builder.map(|()| self.definition)
+    }
+}
+
+fn define(form: Form<'_>, expire_after_seconds: Option<i64>) -> Result<Proposal> {
+    let Form {
+        spec,
+        origin,
+        mut found,
+        on_id,
+    } = form;
     let mut keys = found.keys.clone();
     let is_text = text::is_text(found.key);
-    // All fields, in the key of texts, are no wildcard.
-    let plain: &[IndexField] = if is_text { &[] } else { &keys };
-    let wildcard = parse_wildcard(spec, &found, plain, origin)?;
-    let on_id = check_id(spec, &found, origin)?;
-    let expire_after_seconds = found
-        .expire_after_seconds
-        .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
-        .transpose()?;
-    if let Some(fault) = &found.no_collation {
-        let mut shown = fields_of(spec);
-        shown.retain(|(name, _)| name != "ns");
-        if spec.get("v").is_none() {
-            shown.push(("v".to_owned(), Owned::Int32(found.version)));
-        }
-        return Err(fault.clone().prefixed(&format!(
-            "failed to add collation information to index spec for index creation: {} :: caused by :: ",
-            Doc::Fields(&shown)
-        )));
+    let (wildcard, filter) = (found.wildcard.take(), found.partial.take());
+    let shown = settled(spec, &found);
+    let shown = Doc::Fields(&shown);
+    let as_settled = |fault: Fault| fault.prefixed(&context(shown));
+    check_name(&found).map_err(as_settled)?;
+    if wildcard.is_some() {
+        check_wildcard(&found).map_err(as_settled)?;
     }
+    check_collation(&found).map_err(as_settled)?;
+    let written = filter.as_ref().map(|filter| filter.written);
+    let partial = filter
+        .map(|filter| {
+            let sparse = found.sparse == Some(true);
+            filter.accepted((spec, shown), sparse, &found.collation, origin)
+        })
+        .transpose()?;
+    check_storage_engine(found.storage_engine).map_err(as_settled)?;
     let text = is_text
         .then(|| text::parse(found.key, &keys, found.text, origin))
         .transpose()
-        .map_err(|fault| fault.prefixed(&context(Doc::Fields(&settled(spec, &found)))))?;
+        .map_err(as_settled)?;
     let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
     if let Some(text) = &text {
         keys.clone_from(&text.fields);
     }
     if let Some(wildcard) = &wildcard {
-        check_wildcard(spec, &found)?;
         keys = wildcard.fields(&keys[0].path);
     }
-    let as_settled = || context(Doc::Fields(&settled(spec, &found)));
-    if found.name.is_empty() && !found.clustered {
-        return Err(cannot("index name cannot be empty").prefixed(&as_settled()));
-    }
-    if found.name.contains('\0') && !found.clustered {
-        return Err(cannot("index name cannot contain NUL bytes").prefixed(&as_settled()));
-    }
-    let partial = found
-        .partial
-        .map(|filter| {
-            let shown = settled(spec, &found);
-            let shown = (spec, Doc::Fields(&shown));
-            parse_partial(
-                filter,
-                shown,
-                found.sparse == Some(true),
-                &found.collation,
-                origin,
-            )
-        })
-        .transpose()?;
-    check_count(found.key, &keys, found.unique)?;
     let mut geo = found.geo;
-    geo.apply(&mut keys, origin).map_err(|fault| match fault.code() {
-        code::CANNOT_CREATE_INDEX => fault.prefixed(&as_settled()),
-        _ => fault,
-    })?;
-    check_collation(&found, &keys)
-        .and_then(|()| check_storage_engine(found.storage_engine))
-        .map_err(|fault| fault.prefixed(&as_settled()))?;
+    geo.settle_version(&keys, origin).map_err(as_settled)?;
+    let builder = check_count(found.key, &keys, found.unique).and_then(|()| geo.apply(&mut keys, origin));
     let name = if on_id && !found.clustered {
         ID_INDEX
     } else {
@@ -119,7 +180,7 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         clustered: found.clustered,
         prepare_unique: found.prepare_unique,
         hidden: said("hidden", found.hidden),
-        partial: found.partial,
+        partial: written,
         sparse: found.sparse,
         expire_after_seconds,
         geo,
@@ -133,7 +194,7 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         None => texts.and_then(|texts| roots_of(&paths, texts, partial.as_ref())),
         Some(_) => None,
     };
-    Ok(IndexDefinition {
+    let definition = IndexDefinition {
         name: name.to_owned(),
         paths,
         roots,
@@ -149,7 +210,8 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin, own: &Collation) -> Result<In
         text: text.as_ref().map(|text| text.spec.clone()),
         wildcard: wildcard.map(Arc::new),
         collation: found.collation.clone(),
-    })
+    };
+    Ok(Proposal { definition, builder })
 }
 
 /// How many fields a key has; a text index is stored with two for one that was given.
@@ -172,12 +234,21 @@ fn check_storage_engine(given: Option<Value<'_>>) -> Result<()> {
     }
 }
 
+fn check_name(found: &Options<'_>) -> Result<()> {
+    match found.name {
+        _ if found.clustered => Ok(()),
+        "" => Err(cannot("index name cannot be empty")),
+        name if name.contains('\0') => Err(cannot("index name cannot contain NUL bytes")),
+        _ => Ok(()),
+    }
+}
+
 /// Texts have languages of their own, and places in the plane no strings.
-fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
+fn check_collation(found: &Options<'_>) -> Result<()> {
     let Some(collation) = found.collation.spec() else {
         return Ok(());
     };
-    let kind = keys.iter().find_map(|key| match key.order {
+    let kind = found.keys.iter().find_map(|key| match key.order {
         Order::Text => Some("text"),
         Order::Flat(_) => Some("2d"),
         _ => None,
@@ -190,33 +261,8 @@ fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
     }
 }
 
-/// The wildcard of a wildcard index.
-fn parse_wildcard(
-    spec: Doc<'_>,
-    found: &Options<'_>,
-    keys: &[IndexField],
-    origin: Origin,
-) -> Result<Option<Wildcard>> {
-    let wildcard = wildcard::parse(keys, found.wildcard_projection, origin)
-        .map_err(|fault| fault.prefixed(&context(spec)))?;
-    if wildcard.is_none() {
-        return match found.wildcard_projection {
-            None => Ok(None),
-            Some(_) => Err(Fault::new(
-                code::BAD_VALUE,
-                "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
-            )
-            .prefixed(&context(spec))),
-        };
-    }
-    if keys.len() > 1 {
-        return Err(cannot("wildcard indexes do not allow compounding").prefixed(&context(spec)));
-    }
-    Ok(wildcard)
-}
-
 /// A wildcard index has few of the options of others.
-fn check_wildcard(spec: Doc<'_>, found: &Options<'_>) -> Result<()> {
+fn check_wildcard(found: &Options<'_>) -> Result<()> {
     let refused = if found.version == 1 {
         Some(format!(
             "bad index key pattern {}: 'wildcard' index plugin is not allowed with index version v:1",
@@ -231,23 +277,28 @@ fn check_wildcard(spec: Doc<'_>, found: &Options<'_>) -> Result<()> {
     } else {
         None
     };
-    match refused {
-        None => Ok(()),
-        Some(why) => Err(cannot(why).prefixed(&context(Doc::Fields(&settled(spec, found))))),
-    }
+    refused.map_or(Ok(()), |why| Err(cannot(why)))
 }
 
-/// The specification with what it does not say, as later refusals show it.
-fn settled(spec: Doc<'_>, found: &Options<'_>) -> Fields {
-    let given = spec
-        .elements()
-        .filter(|element| !matches!(element.name(), b"collation" | b"ns"));
-    let mut fields: Fields = given
-        .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
-        .collect();
+/// The specification as refusals show it, with the version that it has if it does not say.
+fn with_version(spec: Doc<'_>, found: &Options<'_>) -> Fields {
+    let mut fields = fields_of(spec);
+    fields.retain(|(name, _)| name != "ns");
+    for (name, value) in &mut fields {
+        if name == "expireAfterSeconds" && number::is_nan(&value.as_value()) {
+            *value = Owned::Int32(i32::MAX);
+        }
+    }
     if spec.get("v").is_none() {
         fields.push(("v".to_owned(), Owned::Int32(found.version)));
     }
+    fields
+}
+
+/// The same with how strings compare, as later refusals show it.
+fn settled(spec: Doc<'_>, found: &Options<'_>) -> Fields {
+    let mut fields = with_version(spec, found);
+    fields.retain(|(name, _)| name != "collation");
     if let Some(collation) = found.collation.spec() {
         fields.push(("collation".to_owned(), Owned::from(Value::Document(collation))));
     }

@@ -39,7 +39,13 @@ pub(super) fn parse(
     origin: Origin,
 ) -> Result<Option<Wildcard>> {
     let Some(field) = keys.iter().find(|field| is_wildcard(&field.path)) else {
-        return Ok(None);
+        return match projection {
+            None => Ok(None),
+            Some(_) => Err(Fault::new(
+                code::BAD_VALUE,
+                "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
+            )),
+        };
     };
     let prefix: Vec<String> = field.path.split('.').map(str::to_owned).collect();
     let prefix = prefix[..prefix.len() - 1].to_vec();
@@ -58,6 +64,12 @@ pub(super) fn parse(
             (Some(projection), Some(chosen))
         }
     };
+    if keys.len() > 1 {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            "wildcard indexes do not allow compounding",
+        ));
+    }
     Ok(Some(Wildcard {
         prefix,
         projection,

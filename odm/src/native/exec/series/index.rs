@@ -5,7 +5,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::index::{IndexDefinition, IndexKeys, Order};
+use super::super::super::index::{IndexDefinition, IndexKeys, Order, Proposal};
 use super::partial;
 
 /// Refuses an index that a time series may not have; `own` is how its strings compare.
@@ -134,9 +134,9 @@ fn check_places(own: &Collation, spec: Doc<'_>) -> Result<()> {
 }
 
 /// Reads a specification; what says no collation has been given that of the series.
-pub(crate) fn define(series: &Series, spec: Doc<'_>) -> Result<IndexDefinition> {
+pub(crate) fn define(series: &Series, spec: Doc<'_>) -> Result<Proposal> {
     const VERSION: &str = "2dsphereIndexVersion";
-    let definition = IndexDefinition::parse_for_series(spec)?;
+    let Proposal { definition, builder } = IndexDefinition::for_series(spec)?;
     // What the server keeps as it was given has no version unless one was given.
     let is_kept =
         has_places(series, definition.key_pattern()) || spec.get("partialFilterExpression").is_some();
@@ -145,10 +145,11 @@ pub(crate) fn define(series: &Series, spec: Doc<'_>) -> Result<IndexDefinition> 
         false => definition,
     };
     // Of another index the server leaves out what is false.
-    Ok(match is_measured(series, definition.key_pattern()) {
+    let definition = match is_measured(series, definition.key_pattern()) {
         true => definition,
         false => definition.without_false(&["hidden", "unique"]),
-    })
+    };
+    Ok(Proposal { definition, builder })
 }
 
 /// The keys of an index as the server has them, of buckets.

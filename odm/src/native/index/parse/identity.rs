@@ -4,7 +4,7 @@ use super::super::super::document::{Doc, number};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::{ID_INDEX, Origin};
 use super::options::Options;
-use super::settled;
+use super::with_version;
 
 /// Options that a specification of `_id`'s index may have.
 const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation", "_id"];
@@ -30,13 +30,12 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>, origin: Origin) -> 
                 .elements()
                 .find(|element| !ID_OPTIONS.contains(&element.name_str()))
         {
-            let settled = settled(spec, options);
             return Err(Fault::new(
                 197,
                 format!(
                     "The field '{}' is not valid for an _id index specification. Specification: {}",
                     extra.name_str(),
-                    Doc::Fields(&settled)
+                    Doc::Fields(&with_version(spec, options))
                 ),
             ));
         }

@@ -6,10 +6,11 @@ use super::super::super::document::{Doc, Kind, Owned, Value, number};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::options::{GeoOptions, no_truth};
 use super::super::text::{self, TextOptions};
+use super::super::wildcard::{self, Wildcard};
 use super::super::{IndexDefinition, IndexField, Origin};
 use super::cannot;
 use super::key::parse_key;
-use super::partial::parse_written;
+use super::partial::Partial;
 
 /// Options that MongoDB knows and this engine either uses or may leave aside.
 pub(crate) const OPTIONS: &[&str] = &[
@@ -56,9 +57,10 @@ pub(super) struct Options<'a> {
     pub(super) background: Option<bool>,
     pub(super) hidden: bool,
     pub(super) expire_after_seconds: Option<Value<'a>>,
-    pub(super) partial: Option<Doc<'a>>,
+    pub(super) partial: Option<Partial<'a>>,
     pub(super) geo: GeoOptions,
     pub(super) text: TextOptions<'a>,
+    pub(super) wildcard: Option<Wildcard>,
     pub(super) wildcard_projection: Option<Value<'a>>,
     pub(super) version: i32,
     /// What the index was first made of, where a series has it under other names.
@@ -70,7 +72,7 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(super) fn read(spec: Doc<'a>, origin: Origin, own: &Collation) -> Result<Options<'a>> {
+    pub(super) fn read(spec: Doc<'a>, origin: Origin) -> Result<Options<'a>> {
         let (mut key, mut name) = (None, None);
         let mut options = Options {
             key: Doc::empty(),
@@ -86,6 +88,7 @@ impl<'a> Options<'a> {
             partial: None,
             geo: GeoOptions::default(),
             text: TextOptions::default(),
+            wildcard: None,
             wildcard_projection: None,
             storage_engine: None,
             version: 2,
@@ -123,13 +126,7 @@ impl<'a> Options<'a> {
                     other => return Err(wrong_type("name", "a bool", other.kind())),
                 },
                 "expireAfterSeconds" => options.expire_after_seconds = Some(value),
-                "partialFilterExpression" => {
-                    let filter = object(field, &value)?;
-                    if origin.is_given() {
-                        parse_written(filter)?;
-                    }
-                    options.partial = Some(filter);
-                }
+                "partialFilterExpression" => options.partial = Some(Partial::read(object(field, &value)?)?),
                 "collation" => match Collation::parse(object(field, &value)?) {
                     Ok(Some(collation)) => options.collation = collation,
                     Ok(None) => {
@@ -173,29 +170,46 @@ impl<'a> Options<'a> {
                 _ => {}
             }
         }
-        // Indexes of version 1 compare as if there were no collations.
-        if options.version > 1 && spec.get("collation").is_none() {
-            options.collation = own.clone();
-        }
         options.key = key.ok_or_else(|| required("The 'key' field"))?;
         options.name = name.ok_or_else(|| required("The 'name' field"))?;
-        if spec.get("weights").is_some() && !spec_is_text(spec) {
+        let is_text = text::is_text(options.key);
+        // All fields, in the key of texts, are no wildcard.
+        let plain: &[IndexField] = if is_text { &[] } else { &options.keys };
+        options.wildcard = wildcard::parse(plain, options.wildcard_projection, origin)?;
+        options.check_together(spec, is_text, origin)?;
+        Ok(options)
+    }
+
+    /// Refuses options that an index does not have together.
+    fn check_together(&self, spec: Doc<'_>, is_text: bool, origin: Origin) -> Result<()> {
+        let refused = |first: &str, second: &str| {
+            Err(cannot(format!(
+                "Invalid index specification {spec}; cannot create an index with the '{first}' option and {second}"
+            )))
+        };
+        if origin.is_given() && self.version == 1 && spec.get("collation").is_some() {
+            return refused("collation", "v=1");
+        }
+        if spec.get("weights").is_some() && !is_text {
             return Err(cannot(format!(
                 "Invalid index specification {spec}; the field 'weights' can only be specified with text indexes"
             )));
         }
-        if let Some(value) = spec.get("clustered").filter(|_| !options.clustered) {
+        if let Some(value) = spec.get("clustered").filter(|_| !self.clustered) {
             return Err(Fault::new(
                 6_492_800,
                 format!("Value '{value}' for field 'clustered' is invalid"),
             ));
         }
-        if options.clustered && spec.get("unique").is_none() {
+        if self.clustered && !matches!(spec.get("unique"), Some(Value::Bool(true))) {
             return Err(cannot(
                 "The 'unique' field is required when 'clustered' is specified",
             ));
         }
-        Ok(options)
+        if origin.is_given() && self.unique && self.prepare_unique {
+            return refused("unique", "the 'prepareUnique' option");
+        }
+        Ok(())
     }
 }
 

@@ -12,54 +12,74 @@ use super::{Origin, cannot, context};
 /// The code of what is no filter for an index.
 const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
 
-/// Parses a partial filter. Faults of what it says show the specification as it is written, others as it is settled.
-pub(super) fn parse_partial(
-    filter: Doc<'_>,
-    (spec, settled): (Doc<'_>, Doc<'_>),
-    sparse: bool,
-    collation: &Collation,
-    origin: Origin,
-) -> Result<Matcher> {
-    let as_written = |fault: Fault| fault.prefixed(&context(spec));
-    let matcher = parse_written(filter).map_err(as_written)?;
-    let settled = |fault: Fault| fault.prefixed(&context(settled));
-    if origin.is_given() && never::is_never(filter) {
-        return Err(settled(not_in_partial("$alwaysFalse: 1\n")));
-    }
-    check_partial(matcher.root()).map_err(|fault| match fault.code() {
-        code::CANNOT_CREATE_INDEX => settled(match written::refused(filter) {
-            Some(what) => not_in_partial(&what),
-            None => fault,
-        }),
-        _ => as_written(fault),
-    })?;
-    if origin.is_given() {
-        if names(filter, "$alwaysTrue") {
-            return Err(settled(not_in_partial("$alwaysTrue: 1\n")));
-        }
-        if depth(filter) > DEEPEST {
-            return Err(settled(cannot("partialFilterExpression depth may not exceed 4")));
-        }
-    }
-    if sparse {
-        return Err(settled(cannot(
-            "cannot mix \"partialFilterExpression\" and \"sparse\" options",
-        )));
-    }
-    Ok(matcher.collated(collation))
+/// A filter as it is written, and what it asks.
+pub(super) struct Partial<'a> {
+    pub(super) written: Doc<'a>,
+    matcher: Matcher,
 }
 
-/// Parses it as a filter that may ask what documents alone answer.
-pub(super) fn parse_written(filter: Doc<'_>) -> Result<Matcher> {
-    if names(filter, "$where") {
-        return Err(not_here("$where", code::BAD_VALUE));
-    }
-    for name in ["$jsonSchema", "$expr"] {
-        if names(filter, name) {
-            return Err(not_here(name, QUERY_FEATURE_NOT_ALLOWED));
+impl<'a> Partial<'a> {
+    /// Parses it as a filter that may ask what documents alone answer.
+    pub(super) fn read(written: Doc<'a>) -> Result<Partial<'a>> {
+        if names(written, "$where") {
+            return Err(not_here("$where", code::BAD_VALUE));
         }
+        for name in ["$jsonSchema", "$expr"] {
+            if names(written, name) {
+                return Err(not_here(name, QUERY_FEATURE_NOT_ALLOWED));
+            }
+        }
+        let matcher = Matcher::parse(written)?;
+        refuse_searches(matcher.root())?;
+        Ok(Partial { written, matcher })
     }
-    Matcher::parse(filter)
+
+    /// What it asks, where it may be the filter of an index. Faults of what it says show the specification as it is
+    /// written, others as it is settled.
+    pub(super) fn accepted(
+        self,
+        (spec, settled): (Doc<'_>, Doc<'_>),
+        sparse: bool,
+        collation: &Collation,
+        origin: Origin,
+    ) -> Result<Matcher> {
+        let filter = self.written;
+        let settled = |fault: Fault| fault.prefixed(&context(settled));
+        if sparse {
+            return Err(settled(cannot(
+                "cannot mix \"partialFilterExpression\" and \"sparse\" options",
+            )));
+        }
+        if origin.is_given() && never::is_never(filter) {
+            return Err(settled(not_in_partial("$alwaysFalse: 1\n")));
+        }
+        check_partial(self.matcher.root()).map_err(|fault| match fault.code() {
+            code::CANNOT_CREATE_INDEX => settled(match written::refused(filter) {
+                Some(what) => not_in_partial(&what),
+                None => fault,
+            }),
+            _ => fault.prefixed(&context(spec)),
+        })?;
+        if origin.is_given() {
+            if names(filter, "$alwaysTrue") {
+                return Err(settled(not_in_partial("$alwaysTrue: 1\n")));
+            }
+            if depth(filter) > DEEPEST {
+                return Err(settled(cannot("partialFilterExpression depth may not exceed 4")));
+            }
+        }
+        Ok(self.matcher.collated(collation))
+    }
+}
+
+/// Refuses what is answered by an index.
+fn refuse_searches(node: &Node) -> Result<()> {
+    match node {
+        Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().try_for_each(refuse_searches),
+        Node::Near(_) => Err(near::not_allowed()),
+        Node::Text(_) => Err(not_here("$text", code::BAD_VALUE)),
+        _ => Ok(()),
+    }
 }
 
 /// How many `$and` and `$or` may stand around a condition.
