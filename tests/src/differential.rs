@@ -4,6 +4,7 @@ mod commands;
 mod comparable;
 mod coverage;
 mod expressions;
+mod faults;
 mod filters;
 mod indexes;
 mod known;
@@ -22,6 +23,7 @@ mod zones;
 
 pub use self::commands::Step;
 pub use self::coverage::Coverage;
+pub use self::faults::compare_faults;
 pub use self::machine::{Report, compare, replay};
 pub use self::partitions::check_partitions;
 pub use self::pipelines::compare_pipelines;

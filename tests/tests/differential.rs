@@ -3,8 +3,8 @@
 
 use odm::Db;
 use odm_tests::differential::{
-    Coverage, Report, compare, compare_pipelines, compare_refusals, compare_shapes, compare_varied,
-    compare_zones,
+    Coverage, Report, compare, compare_faults, compare_pipelines, compare_refusals, compare_shapes,
+    compare_varied, compare_zones,
 };
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 use odm_tests::supported;
@@ -136,6 +136,17 @@ async fn extreme_values_give_what_mongodb_gives() {
     );
     let Some(report) = compared.await else { return };
     report.expect_none("differential", "questions of extreme values");
+}
+
+/// Which of several faults is told, with its words.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_several_faults_that_of_mongodb_is_told() {
+    let compared = in_lanes(
+        number("ODM_DIFF_FAULTS", 4_000),
+        async |ours, theirs, seed, commands| compare_faults(ours, theirs, seed, commands, 20).await,
+    );
+    let Some(report) = compared.await else { return };
+    report.expect_none("differential", "commands with faults");
 }
 
 /// The rules come with the program, a server has its own: the places are those whose rules no release has changed.
