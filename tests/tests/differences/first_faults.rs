@@ -55,6 +55,56 @@ async fn options_are_read_in_their_order(db: &Db) {
             "Expected field projectionto be of type object",
         ),
         (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "x.a": 1 }], "expireAfterSeconds": 0 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "$a..b", "expireAfterSeconds": 1.5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "validator": { "$nope": 1 }, "expireAfterSeconds": 5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "collation": { "locale": "zz" }, "expireAfterSeconds": 5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "changeStreamPreAndPostImages": { "enabled": true }, "expireAfterSeconds": 5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "$out": "q" }], "expireAfterSeconds": 5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "x.a": 1 }], "capped": true },
+            72,
+            "the 'size' field is required when 'capped' is true",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "x.a": 1 }], "collation": { "locale": "zz" } },
+            2,
+            "Field 'locale' is invalid in: { locale: \"zz\", caseLevel: false, caseFirst: \"off\", strength: 3, numericOrdering: false, alternate: \"non-ignorable\", maxVariable: \"punct\", normalization: false }",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "x.a": 1 }], "clusteredIndex": { "key": { "_id": 1 }, "unique": true } },
+            6026500,
+            "The 'clusteredIndex' option is not supported with views",
+        ),
+        (
+            doc! { "create": "v", "viewOn": "x", "pipeline": [{ "x.a": 1 }], "validator": { "a": 1 } },
+            40324,
+            "Unrecognized pipeline stage name: 'x.a'",
+        ),
+        (
             doc! { "aggregate": "c", "pipeline": [-1], "cursor": 1 },
             14,
             "Each element of the 'pipeline' array must be an object",

@@ -19,6 +19,8 @@ crate::on_every_backend! {
     forms_of_a_merge_are_read_before_its_fields,
     where_stages_stand_is_looked_at_last,
     stages_are_looked_through_before_they_are_read,
+    stages_are_looked_through_before_collations_and_concerns,
+    buckets_may_be_called_by_what_is_computed,
     what_is_skipped_behind_a_graph_is_computed,
     indexes_of_a_view_are_those_of_its_collection,
     bounds_of_decimals_have_the_digits_of_doubles,
@@ -379,6 +381,71 @@ async fn stages_are_looked_through_before_they_are_read(db: &Db) {
         let first = if expected == 2 { 51_181 } else { expected };
         assert_eq!(code(db, command).await, first, "{stage} before a merge");
     }
+}
+
+async fn stages_are_looked_through_before_collations_and_concerns(db: &Db) {
+    for (stage, expected) in [
+        (doc! { "a": 1 }, Some(40324)),
+        (doc! { "a": 1, "b": 2 }, Some(40323)),
+        (doc! {}, Some(40323)),
+        (doc! { "$lookup": 5 }, Some(9)),
+        (
+            doc! { "$lookup": { "from": "x", "pipeline": [{ "$nope": 1 }] } },
+            Some(40324),
+        ),
+        (doc! { "$unionWith": {} }, Some(9)),
+        (doc! { "$out": 5 }, Some(16990)),
+        (doc! { "$merge": 5 }, Some(14)),
+        (doc! { "$facet": { "a": 5 } }, Some(40170)),
+        (doc! { "$graphLookup": {} }, Some(9)),
+        (doc! { "$collStats": 5 }, Some(5_447_000)),
+        (doc! { "$match": 5 }, None),
+        (doc! { "$indexStats": 5 }, None),
+        (doc! { "$geoNear": 5 }, None),
+    ] {
+        for (name, value, other) in [
+            ("collation", doc! { "locale": "zz" }, 2),
+            ("readConcern", doc! { "zz": 1 }, 72),
+            ("readConcern", doc! { "level": 5 }, 14),
+        ] {
+            let mut command = doc! { "aggregate": "c", "pipeline": [stage.clone()], "cursor": {} };
+            command.insert(name, value);
+            assert_eq!(
+                code(db, command.clone()).await,
+                expected.unwrap_or(other),
+                "{command}"
+            );
+        }
+    }
+}
+
+async fn buckets_may_be_called_by_what_is_computed(db: &Db) {
+    insert(db, "c", (1..=3).map(|n| doc! { "a": n }).collect()).await;
+    let stage = |output: Document| {
+        let spec = doc! { "groupBy": "$a", "buckets": 2, "output": output };
+        vec![doc! { "$bucketAuto": spec }]
+    };
+    let found = aggregate(
+        db,
+        "c",
+        stage(doc! { "a": { "$sum": 1 }, "_id": { "$sum": "$a" } }),
+    )
+    .await;
+    assert_eq!(found, [doc! { "_id": 3, "a": 2 }, doc! { "_id": 3, "a": 1 }]);
+    let found = aggregate(db, "c", stage(doc! { "_id": { "$push": "$a" } })).await;
+    assert_eq!(found, [doc! { "_id": [1, 2] }, doc! { "_id": [3] }]);
+    for (output, expected) in [
+        (doc! { "_id": 1 }, 40234),
+        (doc! { "_id": { "$nope": 1 } }, 15952),
+        (doc! { "_id": { "$sum": 1, "a": 1 } }, 40238),
+    ] {
+        let command = doc! { "aggregate": "c", "pipeline": stage(output), "cursor": {} };
+        assert_eq!(code(db, command).await, expected);
+    }
+    // A `$bucket` is a group, which has a key.
+    let group = doc! { "groupBy": "$a", "boundaries": [0, 5], "output": { "_id": { "$sum": 1 } } };
+    let command = doc! { "aggregate": "c", "pipeline": [{ "$bucket": group }], "cursor": {} };
+    assert_eq!(code(db, command).await, 15948);
 }
 
 async fn what_is_skipped_behind_a_graph_is_computed(db: &Db) {

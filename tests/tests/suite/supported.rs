@@ -218,6 +218,9 @@ async fn commands_are_as_listed(db: &Db) {
 }
 
 async fn options_of_find_are_as_listed(db: &Db) {
+    // One that can be followed.
+    let create = doc! { "create": "c", "capped": true, "size": 4096 };
+    db.run_command(create).await.unwrap();
     check(db, "Commands", &["options of find"], |name, operand| {
         // Nobody waits for a time limit here.
         let operand = if name == "maxTimeMS" {

@@ -199,16 +199,6 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         stages("create", pipeline)?;
     }
     check_images(options)?;
-    if has("viewOn")
-        && options
-            .get("changeStreamPreAndPostImages")
-            .and_then(images)
-            .is_some()
-    {
-        return Err(invalid(
-            "option not supported on a view: changeStreamPreAndPostImages",
-        ));
-    }
     // Numbers that no collection has are refused first.
     if let Some(value) = options.get("size") {
         capped_size("size", value)?;
@@ -245,6 +235,21 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => None,
     };
     let is_clustered = clustered.is_some();
+    if has("expireAfterSeconds") && !is_clustered && !is_series {
+        return Err(invalid(
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        ));
+    }
+    if has("viewOn")
+        && options
+            .get("changeStreamPreAndPostImages")
+            .and_then(images)
+            .is_some()
+    {
+        return Err(invalid(
+            "option not supported on a view: changeStreamPreAndPostImages",
+        ));
+    }
     let mut kept: Fields = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
     for element in options.elements() {
@@ -297,7 +302,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                     keep(name, spec);
                 }
             }
-            "expireAfterSeconds" if is_clustered || is_series => {
+            "expireAfterSeconds" => {
                 if !value.is_number() {
                     let types = "types '[long, int, decimal, double']";
                     return Err(wrong_type("create.expireAfterSeconds", value, types));
@@ -328,11 +333,6 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                 if !is_empty(value) {
                     keep(name, value.into());
                 }
-            }
-            "expireAfterSeconds" => {
-                return Err(invalid(
-                    "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
-                ));
             }
             "autoIndexId" => keep(name, Owned::Bool(flag("create.autoIndexId", value)?)),
             _ if KEPT.contains(&name) => keep(name, value.into()),

@@ -2,10 +2,9 @@
 
 use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::{Output, Pipeline};
-use super::super::aggregate::transform::Transform;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Kind, Value};
-use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
+use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION, look_through};
 use super::super::exec::collections::check_uuid;
 use super::super::exec::explain::explain_aggregate;
 use super::super::exec::{Namespace, output};
@@ -148,12 +147,6 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             ));
         }
     };
-    if explained.is_none() {
-        generic::check(call.name, call.doc)?;
-    }
-    let collation = collation(&fields)?;
-    let expected = expected_uuid(&fields)?;
-    check_natural(fields.get("hint"), None)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {
         match stage {
@@ -166,9 +159,15 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             }
         }
     }
-    // What is no stage at all is found first, as on the server.
-    let variables = query::variables(fields.object("let"), collation.as_ref(), call)
-        .map_err(|fault| Transform::check_names(&stages).err().unwrap_or(fault))?;
+    // As on the server, which looks for what they read before it asks what else is said.
+    look_through(&stages, call.database)?;
+    if explained.is_none() {
+        generic::check(call.name, call.doc)?;
+    }
+    let collation = collation(&fields)?;
+    let expected = expected_uuid(&fields)?;
+    check_natural(fields.get("hint"), None)?;
+    let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let request = AggregateRequest {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),

@@ -21,7 +21,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     let (options, version) = match options {
         Some(given) => {
             if given.get("viewOn").is_some_and(|on| on.as_str() != Some("")) {
-                refuse_taken(write.catalog(), ns, given)?;
+                check_view(write.catalog(), ns, given)?;
                 view::check_output(given, &ns.database)?;
             }
             let options = rules::normalize(given, &ns.to_string())?;
@@ -123,16 +123,12 @@ pub(super) fn refuse_validator(ns: &Namespace, uuid: [u8; 16]) -> Result<()> {
     ))
 }
 
-/// Refuses a view whose name is taken or reserved, before it is looked at what it would be of.
+/// Refuses a view with options that it does not have, or whose name is taken or reserved, before it is looked at what it
+/// would be of.
 ///
 /// # Errors
 /// Those of its other options; codes 48 and 73.
-fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()> {
-    let existing = catalog.collection(&ns.database, &ns.collection);
-    let is_reserved = ns.collection.starts_with("system.");
-    if existing.is_none() && !is_reserved {
-        return Ok(());
-    }
+fn check_view(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()> {
     let mut others = fields_of(given);
     for (name, value) in &mut others {
         match (name.as_str(), value.as_value()) {
@@ -146,8 +142,11 @@ fn refuse_taken(catalog: &Catalog, ns: &Namespace, given: Doc<'_>) -> Result<()>
         }
     }
     rules::normalize(Doc::Fields(&others), &ns.to_string())?;
-    let Some(existing) = existing.filter(|_| !is_reserved) else {
+    if ns.collection.starts_with("system.") {
         return Err(reserved_name(ns));
+    }
+    let Some(existing) = catalog.collection(&ns.database, &ns.collection) else {
+        return Ok(());
     };
     Err(Fault::new(
         code::NAMESPACE_EXISTS,

@@ -61,7 +61,7 @@ pub(super) fn parse(value: &Value<'_>, variables: &Names<'_>) -> Result<Group> {
     }
     // What is made of the documents is read when all of this is known.
     let accumulators = match accumulators {
-        Some(output) => parse_output(output, variables)?,
+        Some(output) => parse_output(output, variables, true)?,
         None => vec![("count".to_owned(), Accumulator::count())],
     };
     let value = Expression::parse_unfolded(&by, variables)?;
@@ -210,12 +210,13 @@ fn output_of<'a>(stage: &str, code: i32, value: &Value<'a>) -> Result<Doc<'a>> {
     })
 }
 
-fn parse_output(output: Doc<'_>, variables: &[String]) -> Result<Vec<(String, Accumulator)>> {
+/// What is computed of each bucket, with a key of its own or with one that is computed too.
+fn parse_output(output: Doc<'_>, variables: &[String], has_key: bool) -> Result<Vec<(String, Accumulator)>> {
     output
         .elements()
         .map(|element| {
             let name = element.name_str();
-            if name == "_id" {
+            if has_key && name == "_id" {
                 return Err(Fault::new(15948, "a group's _id may only be specified once"));
             }
             let accumulator = Accumulator::parse(name, &element.value(), variables)?;

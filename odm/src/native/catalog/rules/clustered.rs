@@ -56,11 +56,6 @@ fn spec_of(value: Value<'_>) -> Result<Option<Spec<'_>>> {
 /// Refuses the bounds of capped collections beside `clusteredIndex`.
 pub(super) fn refuse_capped(options: Doc<'_>) -> Result<()> {
     let has = |name: &str| options.get(name).is_some();
-    let says = |name: &str, expected: bool| {
-        let own = options.get(name);
-        own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
-    };
-    let refused = |code: i32, message: &'static str| Err(Fault::new(code, message));
     if has("size") {
         return refused(
             6_049_200,
@@ -73,7 +68,7 @@ pub(super) fn refuse_capped(options: Doc<'_>) -> Result<()> {
             "'max' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
         );
     }
-    if says("capped", true) {
+    if says(options, "capped", true) {
         return refused(
             6_127_800,
             "Clustered capped collection only available with 'enableTestCommands' server parameter",
@@ -90,11 +85,6 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         None => flag("create.clusteredIndex", value)?,
     };
     let has = |name: &str| options.get(name).is_some();
-    let says = |name: &str, expected: bool| {
-        let own = options.get(name);
-        own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
-    };
-    let refused = |code: i32, message: &'static str| Err(Fault::new(code, message));
     if is_asked && has("viewOn") {
         return refused(
             6_026_500,
@@ -122,13 +112,23 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
             "The 'clusteredIndex' option is not supported with the 'idIndex' option",
         );
     }
-    if says("autoIndexId", false) {
+    if says(options, "autoIndexId", false) {
         return refused(
             6_026_501,
             "The 'clusteredIndex' option does not support {autoIndexId: false}",
         );
     }
     spec.kept().map(Some)
+}
+
+/// Whether an option that is a flag says this.
+fn says(options: Doc<'_>, name: &str, expected: bool) -> bool {
+    let own = options.get(name);
+    own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
+}
+
+fn refused<T>(code: i32, message: &'static str) -> Result<T> {
+    Err(Fault::new(code, message))
 }
 
 /// The fields of `clusteredIndex`, each of its type.

@@ -54,6 +54,9 @@ impl Look<'_> {
                 "$facet" => self.look_at_facets(&value)?,
                 "$lookup" | "$graphLookup" => self.look_at_lookup(name, &value)?,
                 "$unionWith" => self.look_at_union(&value)?,
+                "$collStats" if value.as_document().is_none() => {
+                    return Err(wrong_form(name, &value, 5_447_000));
+                }
                 _ => true,
             };
             if !goes_on {

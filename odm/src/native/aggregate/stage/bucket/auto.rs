@@ -46,7 +46,7 @@ impl BucketAuto {
                 "buckets" => buckets = Some(bucket_count(&value)?),
                 "output" => {
                     let output = output_of("$bucketAuto", 40244, &value)?;
-                    let mut output = parse_output(output, variables)?;
+                    let mut output = parse_output(output, variables, false)?;
                     output
                         .iter_mut()
                         .try_for_each(|(_, accumulator)| check_count(accumulator, variables))?;
@@ -194,8 +194,14 @@ impl BucketAuto {
         }
         Ok(Box::new(results.into_iter().map(|(low, high, group)| {
             let mut fields = super::super::super::super::document::owned::fields_of(Doc::Raw(&group));
-            if let Some((_, id)) = fields.first_mut() {
-                *id = Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]);
+            // What an accumulator gives by this name is in its place.
+            let own = fields.iter().skip(1).position(|(name, _)| name == "_id");
+            let id = match own {
+                Some(place) => fields.remove(place + 1).1,
+                None => Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]),
+            };
+            if let Some((_, bounds)) = fields.first_mut() {
+                *bounds = id;
             }
             write(Owned::Document(fields)).map(Row::from)
         })))
