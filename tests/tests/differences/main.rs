@@ -27,6 +27,7 @@ mod explain;
 mod expressions;
 mod finds;
 mod first_faults;
+mod first_faults_stages;
 mod geometries;
 mod index_builds;
 mod limits;

@@ -19,7 +19,7 @@ pub(super) static COUNT: Shape = Shape {
         ("query", Type::Object),
         ("fields", Type::Any),
         ("limit", Type::Own(check_limit)),
-        ("skip", Type::Number),
+        ("skip", Type::Count),
         ("hint", Type::Hint),
         ("collation", Type::Object),
         ("$queryOptions", Type::Object),

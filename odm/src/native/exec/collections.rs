@@ -20,8 +20,9 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let (options, version) = match options {
         Some(given) => {
-            if given.get("viewOn").is_some_and(|on| on.as_str() != Some("")) {
+            if let Some(on) = given.get("viewOn").filter(|on| on.as_str() != Some("")) {
                 check_view(write.catalog(), ns, given)?;
+                rules::view_on("create", on)?;
                 view::check_output(given, &ns.database)?;
             }
             let options = rules::normalize(given, &ns.to_string())?;

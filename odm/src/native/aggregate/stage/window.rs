@@ -135,11 +135,17 @@ impl Windows {
             }
             paths.push(name);
             let function = Function::parse(name, &element.value(), order.as_ref(), variables)?;
-            path::parse(name)?;
             let place = format!("$${}", variable(functions.len()));
             places.push((name.to_owned(), Owned::String(place)));
             functions.push(function);
         }
+        let partition = match partition {
+            Some(partition) => folded(partition, variables.scope())?,
+            None => None,
+        };
+        paths
+            .into_iter()
+            .try_for_each(|name| path::parse(name).map(drop))?;
         let names: Vec<String> = (0..functions.len()).map(variable).collect();
         let given = Arc::new(Owned::from(Value::Document(output)));
         let output = match places.is_empty() {
@@ -196,12 +202,8 @@ impl Windows {
     }
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        if let Some(partition) = &mut self.partition {
-            partition.fold(known)?;
-            if let Some(constant) = partition.as_constant() {
-                check_partition(constant)?;
-                self.partition = None;
-            }
+        if let Some(partition) = self.partition.take() {
+            self.partition = folded(partition, known)?;
         }
         self.functions
             .iter_mut()
@@ -367,6 +369,19 @@ impl Order {
 
     fn is_ascending(&self) -> bool {
         self.spec.fields.iter().all(|field| !field.descending)
+    }
+}
+
+/// What documents are parted by, unless it is the same of all.
+///
+/// # Errors
+/// What is wrong with its constants, told before other stages are read.
+fn folded(mut partition: Expression, known: Option<&Scope<'_>>) -> Result<Option<Expression>> {
+    let fold = partition.fold(known);
+    fold.map_err(|fault| fault.prefixed("Failed to optimize partitionBy expression :: caused by :: "))?;
+    match partition.as_constant() {
+        Some(constant) => check_partition(constant).map(|()| None),
+        None => Ok(Some(partition)),
     }
 }
 
