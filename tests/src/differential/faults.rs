@@ -115,7 +115,7 @@ const COMMANDS: Table = &[
     ("createIndexes", &["indexes", "zzz"]),
 ];
 
-/// What the lists of commands are made of.
+/// What the lists of commands are made of. What is said to a storage engine of an index is not supported.
 const STATEMENTS: Table = &[
     (
         "updates",
@@ -149,7 +149,6 @@ const STATEMENTS: Table = &[
             "bits",
             "v",
             "prepareUnique",
-            "storageEngine",
             "clustered",
             "zzz",
         ],
@@ -286,15 +285,16 @@ fn fitting(option: &str) -> Option<Bson> {
     })
 }
 
-/// A document of some of these, in their order or in any.
-fn some(random: &mut Random, names: &[&str], kept: usize, depth: usize) -> Document {
+/// A document of two thirds of these if they are few, else of about two, in their order or in any.
+fn some(random: &mut Random, names: &[&str], depth: usize) -> Document {
+    let among = if names.len() > 8 { names.len() } else { 3 };
     let mut names: Vec<&str> = names.to_vec();
     names.retain(|name| match *name {
         "zzz" => random.one_in(20),
         "key" | "name" | "q" | "u" | "pipeline" | "cursor" | "updates" | "deletes" | "indexes" => {
             !random.one_in(16)
         }
-        _ => random.below(names_of(kept)) < 2,
+        _ => random.below(among) < 2,
     });
     if random.one_in(2) {
         for last in (1..names.len()).rev() {
@@ -308,17 +308,12 @@ fn some(random: &mut Random, names: &[&str], kept: usize, depth: usize) -> Docum
     made
 }
 
-/// Of so many options about two are given, however many there are.
-fn names_of(options: usize) -> usize {
-    options.clamp(3, 8)
-}
-
 fn value(random: &mut Random, name: &str, depth: usize) -> Bson {
     if let Some((_, names)) = STATEMENTS.iter().find(|(list, _)| *list == name)
         && !random.one_in(8)
     {
         let count = 1 + random.below(2);
-        let statements = (0..count).map(|_| some(random, names, names.len(), depth));
+        let statements = (0..count).map(|_| some(random, names, depth));
         return statements.collect::<Vec<_>>().into();
     }
     if name == "output" && depth > 0 && !random.one_in(4) {
@@ -334,7 +329,7 @@ fn value(random: &mut Random, name: &str, depth: usize) -> Bson {
 /// An operator with some of its arguments.
 fn called(random: &mut Random, depth: usize) -> Bson {
     let (name, names) = random.pick(OPERATORS);
-    bson!({ *name: some(random, names, 3, depth) })
+    bson!({ *name: some(random, names, depth) })
 }
 
 fn command(random: &mut Random, collection: &str) -> Document {
@@ -342,12 +337,12 @@ fn command(random: &mut Random, collection: &str) -> Document {
         0 => {
             let (name, names) = random.pick(COMMANDS);
             let mut command = doc! { *name: collection };
-            command.extend(some(random, names, names.len(), 0));
+            command.extend(some(random, names, 0));
             command
         }
         1 => {
             let (name, names) = random.pick(STAGES);
-            let stage = doc! { *name: some(random, names, 3, 1) };
+            let stage = doc! { *name: some(random, names, 1) };
             doc! { "aggregate": collection, "pipeline": [stage], "cursor": {} }
         }
         _ => {

@@ -183,7 +183,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         deadline: call.deadline()?,
     };
     check_strict(call, &stages)?;
-    let pipeline = request.parse()?;
+    let pipeline = request.parse_seen()?;
     check_concern(call, &pipeline)?;
     if let Some(execute) = explained.or_else(|| fields.flag("explain").then_some(false)) {
         return Ok(Job::Read(Box::new(move |read| {

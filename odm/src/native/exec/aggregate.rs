@@ -207,6 +207,12 @@ impl AggregateRequest {
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
         look_through(&stages, &self.namespace.database)?;
+        self.parse_seen()
+    }
+
+    /// The same of stages that were looked through.
+    pub(crate) fn parse_seen(&self) -> Result<Pipeline> {
+        let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
         let (names, known) = (self.names(), self.scope(self.collation.as_ref()));
         let names = Names::known(&names, Some(&known));
         let mut pipeline = Pipeline::parse_with(&stages, &names).or_else(|fault| {
