@@ -287,6 +287,11 @@ async fn windows_are_read_in_their_order(db: &Db) {
             "An expression used to partition cannot evaluate to value of type array",
         ),
         (
+            doc! { "aggregate": "c", "pipeline": [{ "$setWindowFields": { "output": { "r": { "$top": { "sortBy": [], "output": { "a": "x" } } } } } }], "cursor": {} },
+            5788604,
+            "expected 'sortBy' to already be an object in the arguments to $top",
+        ),
+        (
             doc! { "aggregate": "c", "pipeline": [{ "$setWindowFields": { "partitionBy": ["$$NOW"], "output": { "$a": { "$sum": 1 } } } }], "cursor": {} },
             14,
             "An expression used to partition cannot evaluate to value of type array",

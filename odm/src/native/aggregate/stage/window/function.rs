@@ -153,7 +153,7 @@ impl Function {
         let expression = || Expression::parse_unfolded(argument, variables);
         let accumulator = || {
             let accumulator = Accumulator::parse_operator(name, argument, variables)?;
-            check_order(argument)?;
+            check_order(name, argument)?;
             Ok(accumulator)
         };
         let check: &dyn Fn() -> Result<()> = match name {
@@ -447,10 +447,13 @@ fn multiple() -> Fault {
 }
 
 /// Refuses an array for the order of `$top` and its neighbors, which `$group` takes for an object.
-fn check_order(argument: &Value<'_>) -> Result<()> {
+fn check_order(name: &str, argument: &Value<'_>) -> Result<()> {
     let order = argument.as_document().and_then(|spec| spec.get("sortBy"));
     match order {
-        Some(Value::Array(_)) => Err(Fault::new(5788604, "expected an object (sortBy)")),
+        Some(Value::Array(_)) => Err(Fault::new(
+            5788604,
+            format!("expected 'sortBy' to already be an object in the arguments to {name}"),
+        )),
         _ => Ok(()),
     }
 }
