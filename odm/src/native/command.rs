@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use self::absent::NOT_HERE;
 pub(crate) use self::concern::Concern;
-pub(crate) use self::cursor::{Cursors, Opened};
+pub(crate) use self::cursor::{Cursors, More, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
 pub(crate) use self::transaction::{reads, refuse_in_transaction};
 use super::collation::Collation;
@@ -63,13 +63,7 @@ pub(crate) enum Job {
     /// Documents, by cursor.
     Open(OpenJob),
     /// The next batch of a cursor.
-    More {
-        id: i64,
-        ns: String,
-        batch_size: Option<usize>,
-        /// Whether it says how long to wait, which no cursor of a command does.
-        timed: bool,
-    },
+    More(More),
     /// Closes cursors.
     Kill {
         ids: Vec<i64>,

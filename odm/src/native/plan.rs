@@ -24,7 +24,7 @@ pub(crate) use self::by_id::is_plain;
 pub(crate) use self::cover::{Cover, Leap, Made};
 pub(crate) use self::edges::Edges;
 pub(crate) use self::explain::{Finish, Shaping};
-pub(crate) use self::hint::{check_hint, check_natural};
+pub(crate) use self::hint::{check_hint, check_natural, is_backwards};
 pub(crate) use self::merge::Stream;
 pub(crate) use self::sieve::Sieve;
 pub(crate) use self::stage::{Stage, figure};

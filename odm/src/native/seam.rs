@@ -10,6 +10,7 @@ mod request;
 mod response;
 mod snapshot;
 mod transaction;
+mod wait;
 mod watch;
 
 use std::any::Any;
@@ -26,8 +27,9 @@ use self::lifetime::Lifetimes;
 use self::request::Request;
 use self::response::{located, translate, written};
 use self::snapshot::Snapshot;
+use self::wait::comes;
 use self::watch::ChangeCursor;
-use super::command::{self, Cursors, Job};
+use super::command::{self, Cursors, Job, More};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location, View};
 use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::by_id::{self, ById};
@@ -374,12 +376,7 @@ impl NativeBackend {
                 let opened = open(&*view)?;
                 self.cursors.answer(opened, &*view, Some(view.clone()))
             }
-            Job::More {
-                id,
-                ns,
-                batch_size,
-                timed,
-            } => self.cursors.more(id, &ns, batch_size, timed),
+            Job::More(asked) => self.more(asked, limit).await,
             Job::Kill { ids } => Ok(self.cursors.kill(&ids)),
             Job::Batch(batch, verb) => {
                 let outcome = self.run_batch(Arc::new(batch), limit).await?;
@@ -389,6 +386,26 @@ impl NativeBackend {
             Job::Output(aggregate, target, now) => {
                 self.output(&aggregate, target, now).await?;
                 Ok(command::written_out(&aggregate.namespace.to_string()))
+            }
+        }
+    }
+
+    /// The next batch of a cursor; one that follows a collection may wait for it.
+    async fn more(&self, asked: More, limit: Option<Instant>) -> Outcomes<Vec<u8>> {
+        let mut cursor = self.cursors.take(asked)?;
+        // Too far away to be counted is forever.
+        let own = Instant::now().checked_add(cursor.patience());
+        let until = own.into_iter().chain(limit).min();
+        loop {
+            // Taken before the view: a commit between the two is noticed.
+            let commit = self.engine.next_commit();
+            let newest = cursor.follows().then(|| self.engine.view()).transpose()?;
+            if let Some(reply) = cursor.next(newest.as_deref().map(|view| view as _))? {
+                return Ok(reply);
+            }
+            drop(newest);
+            if !comes(commit, until).await {
+                return cursor.nothing();
             }
         }
     }

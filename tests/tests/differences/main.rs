@@ -57,6 +57,7 @@ mod situations;
 mod stages;
 mod stages_more;
 mod stages_told;
+mod tailing;
 mod targets;
 mod texts;
 mod ties;

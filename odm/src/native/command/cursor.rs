@@ -1,13 +1,17 @@
 //! Cursors that stay open between commands.
 
+mod in_use;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use self::in_use::InUse;
 use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
 use super::super::engine::View;
 use super::super::exec::aggregate::AggregateCursor;
-use super::super::exec::cursor::{FindCursor, IN_GET_MORE, Packed};
+use super::super::exec::cursor::{FindCursor, Packed};
+use super::super::exec::tail::TailCursor;
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
@@ -44,6 +48,8 @@ pub(crate) struct Opened {
 pub(super) enum Rows {
     Find(Box<FindCursor>),
     Pipeline(Box<AggregateCursor>),
+    /// What a collection gets, from its newest state.
+    Tail(Box<TailCursor>),
     Held(VecDeque<Vec<u8>>),
     /// What did not fit into the last batch, and where the others come from.
     Left(VecDeque<Vec<u8>>, Box<Rows>),
@@ -75,6 +81,16 @@ impl Batch {
     }
 }
 
+/// What is asked of an open cursor.
+#[derive(Debug)]
+pub(crate) struct More {
+    pub(super) id: i64,
+    pub(super) ns: String,
+    pub(super) batch_size: Option<usize>,
+    /// How long it is to wait.
+    pub(super) patience: Option<Duration>,
+}
+
 /// What a cursor still has to give, and the state of the database it reads; in a transaction everything is read
 /// at once.
 #[derive(Debug)]
@@ -92,10 +108,29 @@ impl Waiting {
     }
 }
 
+/// A cursor of the table.
+#[derive(Debug)]
+enum Slot {
+    Waiting(Waiting),
+    /// Taken out while it is read, so that others need not wait for it.
+    InUse {
+        killed: bool,
+    },
+}
+
+impl Slot {
+    fn waiting(&self) -> Option<&Waiting> {
+        match self {
+            Slot::Waiting(waiting) => Some(waiting),
+            Slot::InUse { .. } => None,
+        }
+    }
+}
+
 /// The cursors of one engine.
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
-    open: Mutex<HashMap<i64, Waiting>>,
+    open: Mutex<HashMap<i64, Slot>>,
 }
 
 impl Rows {
@@ -131,6 +166,9 @@ impl Rows {
             let Some(packed) = self.batch(read, most)? else {
                 return Ok(false);
             };
+            if packed.len() == 0 {
+                return Ok(true);
+            }
             let rows = (0..packed.len()).filter_map(|at| packed.get(at));
             let left = batch.fill(rows.map(<[u8]>::to_vec));
             if !left.is_empty() {
@@ -146,6 +184,7 @@ impl Rows {
         match self {
             Rows::Find(cursor) => cursor.next_batch_of(read, most),
             Rows::Pipeline(cursor) => cursor.next_batch_of(read, most),
+            Rows::Tail(cursor) => cursor.next_batch_of(read, most),
             Rows::Held(_) | Rows::Left(..) => Ok(None),
         }
     }
@@ -155,7 +194,16 @@ impl Rows {
         match self {
             Rows::Find(cursor) => cursor.is_on_view(),
             Rows::Pipeline(_) => true,
-            Rows::Held(_) | Rows::Left(..) => false,
+            Rows::Tail(_) | Rows::Held(_) | Rows::Left(..) => false,
+        }
+    }
+
+    /// What it follows, if that is what it does.
+    fn tail(&self) -> Option<&TailCursor> {
+        match self {
+            Rows::Tail(cursor) => Some(cursor),
+            Rows::Left(_, rest) => rest.tail(),
+            Rows::Find(_) | Rows::Pipeline(_) | Rows::Held(_) => None,
         }
     }
 
@@ -163,6 +211,7 @@ impl Rows {
         match self {
             Rows::Find(cursor) => cursor.is_done(),
             Rows::Pipeline(cursor) => cursor.is_done(),
+            Rows::Tail(_) => false,
             Rows::Held(rows) => rows.is_empty(),
             Rows::Left(left, rest) => left.is_empty() && rest.is_done(),
         }
@@ -170,7 +219,7 @@ impl Rows {
 }
 
 impl Cursors {
-    fn open(&self) -> MutexGuard<'_, HashMap<i64, Waiting>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
         // What is in the table is whole at any time.
         self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -190,6 +239,12 @@ impl Cursors {
             listing,
             stays,
         } = opened;
+        if view.is_none() && rows.tail().is_some() {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                "It is illegal to open a tailable cursor in a transaction",
+            ));
+        }
         let most = batch_size.unwrap_or(FIRST_BATCH);
         let (first, more) = if most == 0 {
             (Vec::new(), true)
@@ -211,6 +266,8 @@ impl Cursors {
                 }
                 rows = Rows::Held(held);
             }
+            // What is followed is not a state.
+            let view = view.filter(|_| rows.tail().is_none());
             self.keep(ns.clone(), rows, view, stays)
         } else {
             0
@@ -229,8 +286,9 @@ impl Cursors {
         if open.len() >= MOST
             && let Some(oldest) = open
                 .iter()
-                .min_by_key(|(_, waiting)| waiting.used)
-                .map(|(id, _)| *id)
+                .filter_map(|(id, slot)| Some((*id, slot.waiting()?.used)))
+                .min_by_key(|(_, used)| *used)
+                .map(|(id, _)| id)
         {
             open.remove(&oldest);
         }
@@ -240,16 +298,14 @@ impl Cursors {
                 break id;
             }
         };
-        open.insert(
-            id,
-            Waiting {
-                ns,
-                rows,
-                view,
-                used,
-                stays,
-            },
-        );
+        let waiting = Waiting {
+            ns,
+            rows,
+            view,
+            used,
+            stays,
+        };
+        open.insert(id, Slot::Waiting(waiting));
         id
     }
 
@@ -257,55 +313,54 @@ impl Cursors {
     pub(crate) fn close_idle(&self, now: Instant) {
         let idle: Vec<_> = {
             let mut open = self.open();
-            open.extract_if(|_, waiting| waiting.is_idle(now)).collect()
+            let is_idle = |slot: &Slot| slot.waiting().is_some_and(|waiting| waiting.is_idle(now));
+            open.extract_if(|_, slot| is_idle(slot)).collect()
         };
         // Giving a state up may take the store a while: not under the lock.
         drop(idle);
     }
 
-    /// The next batch of an open cursor.
+    /// Takes an open cursor, to be read.
     ///
     /// # Errors
-    /// Code 43 when there is no such cursor, 13 when it is of another collection, 2 when it is to wait, which none does.
-    pub(crate) fn more(&self, id: i64, ns: &str, most: Option<usize>, timed: bool) -> Result<Vec<u8>> {
+    /// Code 43 when there is no such cursor, 143 when somebody reads it, 13 when it is of another collection, 2 when it is to
+    /// wait and does not.
+    pub(crate) fn take(&self, asked: More) -> Result<InUse<'_>> {
+        let id = asked.id;
         let missing = || Fault::new(code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"));
-        // Taken out while it is read, so that others need not wait for it.
-        let mut waiting = {
-            let mut open = self.open();
-            let waiting = open.get(&id).ok_or_else(missing)?;
-            if waiting.is_idle(Instant::now()) {
-                open.remove(&id);
-                return Err(missing());
-            }
-            if waiting.ns != ns {
-                return Err(Fault::new(
-                    13,
-                    format!(
-                        "Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}",
-                        waiting.ns
-                    ),
-                ));
-            }
-            if timed {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    "cannot set maxTimeMS on getMore command for a non-awaitData cursor",
-                ));
-            }
-            open.remove(&id).ok_or_else(missing)?
+        let mut open = self.open();
+        let slot = open.get_mut(&id).ok_or_else(missing)?;
+        let Some(waiting) = slot.waiting() else {
+            return Err(Fault::new(143, format!("cursor id {id} is already in use")));
         };
-        let view = waiting.view.clone();
-        let read = view.as_deref().map(|view| view as &dyn Read);
-        let batch = waiting.rows.next(read, most);
-        let (documents, more) = batch.map_err(|fault| fault.rather_while_running(IN_GET_MORE))?;
-        let left = if more {
-            waiting.used = Instant::now();
-            self.open().insert(id, waiting);
-            id
-        } else {
-            0
+        if waiting.is_idle(Instant::now()) {
+            open.remove(&id);
+            return Err(missing());
+        }
+        if waiting.ns != asked.ns {
+            return Err(Fault::new(
+                13,
+                format!(
+                    "Requested getMore on namespace '{}', but cursor belongs to a different namespace {}",
+                    asked.ns, waiting.ns
+                ),
+            ));
+        }
+        if asked.patience.is_some() && !waiting.rows.tail().is_some_and(TailCursor::awaits) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                "cannot set maxTimeMS on getMore command for a non-awaitData cursor",
+            ));
+        }
+        let Slot::Waiting(cursor) = std::mem::replace(slot, Slot::InUse { killed: false }) else {
+            return Err(missing());
         };
-        Ok(reply::cursor("nextBatch", documents, left, ns))
+        Ok(InUse {
+            cursors: self,
+            asked,
+            cursor: Some(cursor),
+            has_waited: false,
+        })
     }
 
     /// Closes cursors, of whatever collections; the reply to `killCursors`.
@@ -313,11 +368,15 @@ impl Cursors {
         let mut open = self.open();
         let (mut killed, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
-            if open.remove(id).is_some() {
-                killed.push(Owned::Int64(*id));
-            } else {
-                missing.push(Owned::Int64(*id));
+            match open.get_mut(id) {
+                Some(Slot::InUse { killed }) => *killed = true,
+                Some(Slot::Waiting(_)) => drop(open.remove(id)),
+                None => {
+                    missing.push(Owned::Int64(*id));
+                    continue;
+                }
             }
+            killed.push(Owned::Int64(*id));
         }
         Reply::new()
             .with("cursorsKilled", Owned::Array(killed))

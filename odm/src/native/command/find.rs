@@ -1,19 +1,20 @@
 //! `find`, `getMore` and `killCursors`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::document::{Doc, Value};
 use super::super::exec::collections::check_uuid;
 use super::super::exec::cursor::{Extras, FindCursor, FindRequest, IN_FIND};
 use super::super::exec::query::Part;
-use super::super::exec::tail::{Tail, TailCursor};
+use super::super::exec::tail::{Tail, TailCursor, check_followable};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Edges, check_natural};
-use super::cursor::{Opened, Rows};
+use super::cursor::{More, Opened, Rows};
 use super::reply::text;
 use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
 use super::write::refuse_encryption;
-use super::{Call, Job, collation, expected_uuid, query};
+use super::{Call, Job, collation, expected_uuid, generic, query};
 
 static FIND: Shape = Shape {
     name: "FindCommandRequest",
@@ -93,6 +94,9 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
             "Cannot set 'awaitData' without also setting 'tailable'",
         ));
     }
+    if fields.flag("tailable") {
+        check_followable(sort, fields.flag("singleBatch"))?;
+    }
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?
         .collated(collation)
@@ -117,7 +121,10 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
         skip: skip.unwrap_or(0),
         limit: limit.unwrap_or(0),
         batch_size: None,
-        tail: fields.flag("tailable").then_some(Tail::Poll),
+        tail: fields.flag("tailable").then_some(match fields.flag("awaitData") {
+            true => Tail::Await,
+            false => Tail::Poll,
+        }),
         extras: extras(fields)?,
         deadline,
     };
@@ -146,20 +153,20 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
             .catalog()
             .collection(&request.namespace.database, &request.namespace.collection)
             .is_none();
-        if tailable {
-            TailCursor::open(read, request.clone())?;
-            if !listing {
-                return Err(Fault::unsupported(
-                    "commands do not follow a capped collection; the typed find does",
-                ));
+        let (rows, ends) = match tailable {
+            false => (Rows::Find(Box::new(FindCursor::open(read, request)?)), listing),
+            true => {
+                let cursor = TailCursor::open(read, request)?;
+                let ends = cursor.ends_at_once(read)?;
+                (Rows::Tail(Box::new(cursor)), ends)
             }
-        }
+        };
         Ok(Opened {
             ns,
-            rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),
+            rows,
             batch_size: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
             // Nor does it keep anything open.
-            single: single || listing,
+            single: single || ends,
             listing,
             stays,
         })
@@ -250,12 +257,14 @@ pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
         Some(0) | None => None,
         Some(size) => usize::try_from(size).ok(),
     };
-    Ok(Job::More {
+    let is_timed = call.doc.get("maxTimeMS").is_some();
+    let time = generic::max_time(call.name, call.doc)?.unwrap_or(0);
+    Ok(Job::More(More {
         id,
         ns,
         batch_size,
-        timed: call.doc.get("maxTimeMS").is_some(),
-    })
+        patience: is_timed.then(|| Duration::from_millis(time)),
+    }))
 }
 
 pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {

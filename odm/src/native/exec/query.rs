@@ -351,6 +351,12 @@ impl Query {
         }
     }
 
+    /// Whether it is to go through the collection from its end.
+    pub(super) fn goes_back(&self) -> bool {
+        let hint = self.hint.as_ref();
+        hint.is_some_and(|hint| plan::is_backwards(hint.as_value()))
+    }
+
     /// What the documents are to be near, if anything.
     pub(crate) fn near(&self) -> Option<&NearField> {
         self.matcher.near()

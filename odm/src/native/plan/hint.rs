@@ -12,6 +12,11 @@ pub(crate) fn check_hint(hint: &Value<'_>) -> Result<()> {
     Hint::parse(*hint).map(drop)
 }
 
+/// Whether it is a hint to go through the collection from its end.
+pub(crate) fn is_backwards(hint: Value<'_>) -> bool {
+    matches!(Hint::parse(hint), Ok(Hint::Natural { reverse: true, .. }))
+}
+
 pub(super) enum Hint<'a> {
     Free,
     Natural {

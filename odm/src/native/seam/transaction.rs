@@ -247,8 +247,8 @@ fn run_in(
     let response = match request::prepare(operation, own.name)? {
         Request::Find(find) if find.tail.is_some() => {
             return Err(Fault::new(
-                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
-                "a tailable cursor cannot be opened in a transaction",
+                code::INVALID_OPTIONS,
+                "It is illegal to open a tailable cursor in a transaction",
             ));
         }
         Request::Aggregate(aggregate) => {
@@ -322,12 +322,14 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             let opened = open(overlay)?;
             cursors.answer(opened, overlay, None)
         }
-        Job::More {
-            id,
-            ns,
-            batch_size,
-            timed,
-        } => cursors.more(id, &ns, batch_size, timed),
+        // Nobody commits to what it reads.
+        Job::More(asked) => {
+            let mut cursor = cursors.take(asked)?;
+            match cursor.next(Some(overlay))? {
+                Some(reply) => Ok(reply),
+                None => cursor.nothing(),
+            }
+        }
         Job::Kill { ids } => Ok(cursors.kill(&ids)),
         Job::Batch(batch, verb) => {
             let mut outcome = Outcome::default();

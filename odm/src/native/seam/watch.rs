@@ -1,13 +1,11 @@
 //! Change streams: parsing a watch, and waiting for what comes.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
 use futures_core::future::BoxFuture;
-use futures_util::future::{Either, select};
 
 use super::super::document::Doc;
 use super::super::engine::Engine;
@@ -17,8 +15,8 @@ use super::super::exec::watch::{After, Before, Point, Scope, Start, WatchCursor,
 use super::super::fault::{Fault, Result as Outcomes};
 use super::request::{gate, now};
 use super::response::translate;
+use super::wait::comes;
 use crate::backend::{Batch, BatchCursor, FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
-use crate::clock::Sleep;
 use crate::error::Result;
 
 /// How long a reader waits for an event before it gets an empty batch, unless it says otherwise: as on the server.
@@ -128,12 +126,8 @@ impl ChangeCursor {
             if self.cursor.is_over() {
                 return Ok(None);
             }
-            match until {
-                None => commit.await,
-                Some(until) => match select(pin!(commit), Sleep::until(until)).await {
-                    Either::Left(_) => {}
-                    Either::Right(_) => return Ok(Some(events.batch)),
-                },
+            if !comes(commit, until).await {
+                return Ok(Some(events.batch));
             }
         }
     }

@@ -1,0 +1,125 @@
+//! A cursor that is being read: nobody else reads it meanwhile, and it may wait.
+
+use std::time::{Duration, Instant};
+
+use super::super::super::exec::cursor::IN_GET_MORE;
+use super::super::super::exec::tail::TailCursor;
+use super::super::super::fault::{Fault, Result};
+use super::super::super::storage::Read;
+use super::super::reply;
+use super::{Cursors, More, Slot, Waiting};
+
+/// How long a cursor waits for a document unless it is said, as on the server.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A cursor that is being read. It goes back to the others when nobody goes on with it, as when a wait is given up.
+#[derive(Debug)]
+pub(crate) struct InUse<'c> {
+    pub(super) cursors: &'c Cursors,
+    pub(super) asked: More,
+    /// Taken when it is closed.
+    pub(super) cursor: Option<Waiting>,
+    pub(super) has_waited: bool,
+}
+
+impl InUse<'_> {
+    /// Whether it reads the newest state of the database.
+    pub(crate) fn follows(&self) -> bool {
+        self.cursor
+            .as_ref()
+            .is_some_and(|cursor| cursor.rows.tail().is_some())
+    }
+
+    /// How long it waits for a document.
+    pub(crate) fn patience(&self) -> Duration {
+        self.asked.patience.unwrap_or(PATIENCE)
+    }
+
+    /// The reply with the next batch; nothing when it is to be asked again after a commit. What follows a collection reads
+    /// the state that is given.
+    ///
+    /// # Errors
+    /// Those of reading, which close it; code 237 when it was closed meanwhile.
+    pub(crate) fn next(&mut self, newest: Option<&dyn Read>) -> Result<Option<Vec<u8>>> {
+        let has_waited = self.has_waited;
+        let batch = self.read(newest).map_err(|fault| {
+            // What came up while it waited came up while it ran.
+            match has_waited {
+                true => fault.while_running(IN_GET_MORE),
+                false => fault.rather_while_running(IN_GET_MORE),
+            }
+        });
+        let (documents, more, awaits) = batch.inspect_err(|_| self.close())?;
+        if awaits && documents.is_empty() {
+            self.has_waited = true;
+            return Ok(None);
+        }
+        Ok(Some(self.reply(documents, more)))
+    }
+
+    /// The reply when nothing came.
+    ///
+    /// # Errors
+    /// Code 237 when it was closed meanwhile.
+    pub(crate) fn nothing(mut self) -> Result<Vec<u8>> {
+        self.check_killed()?;
+        Ok(self.reply(Vec::new(), true))
+    }
+
+    fn read(&mut self, newest: Option<&dyn Read>) -> Result<(Vec<Vec<u8>>, bool, bool)> {
+        self.check_killed()?;
+        let most = self.asked.batch_size;
+        let Some(cursor) = &mut self.cursor else {
+            return Ok((Vec::new(), false, false));
+        };
+        let view = cursor.view.clone();
+        let read = view.as_deref().map(|view| view as &dyn Read).or(newest);
+        let (documents, more) = cursor.rows.next(read, most)?;
+        let awaits = more && cursor.rows.tail().is_some_and(TailCursor::awaits);
+        Ok((documents, more, awaits))
+    }
+
+    fn check_killed(&self) -> Result<()> {
+        match self.cursors.open().get(&self.asked.id) {
+            Some(Slot::InUse { killed: false }) => Ok(()),
+            _ => Err(Fault::new(
+                237,
+                format!("{IN_GET_MORE} :: caused by :: operation was interrupted"),
+            )),
+        }
+    }
+
+    fn reply(&mut self, documents: Vec<Vec<u8>>, more: bool) -> Vec<u8> {
+        let left = match more {
+            true => self.asked.id,
+            false => {
+                self.close();
+                0
+            }
+        };
+        reply::cursor("nextBatch", documents, left, &self.asked.ns)
+    }
+
+    fn close(&mut self) {
+        self.cursor = None;
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        let mut open = self.cursors.open();
+        // What was being read when something panicked may not be whole.
+        let back = self
+            .cursor
+            .take()
+            .filter(|_| !std::thread::panicking())
+            .filter(|_| matches!(open.get(&self.asked.id), Some(Slot::InUse { killed: false })));
+        match back {
+            Some(mut cursor) => {
+                cursor.used = Instant::now();
+                open.insert(self.asked.id, Slot::Waiting(cursor));
+            }
+            None => drop(open.remove(&self.asked.id)),
+        }
+    }
+}
