@@ -11,6 +11,7 @@ crate::on_every_backend! {
     sums_agree_while_others_write,
     a_snapshot_is_read_and_nothing_else,
     what_is_dropped_can_still_be_read,
+    a_server_reads_no_capped_collections,
     other_databases_are_of_the_same_moment,
     a_snapshot_can_be_copied,
     a_snapshot_reads_where_its_database_does,
@@ -233,6 +234,27 @@ async fn what_is_dropped_can_still_be_read(db: &Db) {
     // Another snapshot of it is of the same moment.
     let again = then.snapshot().await.unwrap();
     assert_eq!(again.raw_collection("books").count(doc! {}).await.unwrap(), 10);
+}
+
+async fn a_server_reads_no_capped_collections(db: &Db) {
+    db.create_collection("log").capped(1 << 16).await.unwrap();
+    db.raw_collection("log").insert(doc! {"_id": 1}).await.unwrap();
+    let read = async || {
+        let then = db.snapshot().await?;
+        then.raw_collection("log").find_all().await
+    };
+    let found = read().await;
+    let expected = match db.backend_name() {
+        "mongodb" => Err(Some(246)),
+        _ => Ok(1),
+    };
+    assert_eq!(
+        found.map(|found| found.len()).map_err(|error| error.code()),
+        expected
+    );
+    let command = doc! {"find": "log", "readConcern": {"level": "snapshot"}};
+    let found = db.run_command(command).await;
+    assert_eq!(found.map(|_| 1).map_err(|error| error.code()), expected);
 }
 
 async fn other_databases_are_of_the_same_moment(db: &Db) {
