@@ -62,7 +62,11 @@ const NOT_GENERATED: &[(&str, &str)] = &[
         "as an operator of queries it is `$near` by an older name",
     ),
     ("$each", "among the modifiers, of which it is the first"),
-    ("tailable", "a cursor that waits"),
+    (
+        "tailable",
+        "a cursor that waits: `tailing` of the differences has it",
+    ),
+    ("awaitData", "the same"),
     ("prepareUnique", "a step of a migration: the suite has it"),
     (
         "originalSpec",
