@@ -166,6 +166,16 @@ pub(super) fn reason(
             Some("a hint that it does not hold to")
         }
         // By an index, with an order, it projects documents before it leaves the first of them out.
+        (Documents(_), Refused(Some(_)))
+            if name == "find"
+                && has_index()
+                && ["skip", "sort"].iter().all(|part| command.contains_key(part))
+                && command
+                    .get_document("projection")
+                    .is_ok_and(|projection| projection.to_string().contains('$')) =>
+        {
+            Some("projected before it is passed over")
+        }
         (Documents(_), Refused(Some(51246))) => command
             .contains_key("skip")
             .then_some("projected before it is passed over"),

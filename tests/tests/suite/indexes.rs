@@ -1,6 +1,6 @@
 //! Indexes: declared, listed, compared, enforced.
 
-use bson::doc;
+use bson::{Bson, doc};
 use odm::{Db, ErrorKind};
 
 use super::models::{Account, Item};
@@ -14,6 +14,7 @@ crate::on_every_backend! {
     sparse_and_partial_indexes_enforce_only_their_documents,
     parallel_arrays_are_refused,
     a_taken_id_is_found_before_what_is_wrong_with_a_later_index,
+    a_change_is_looked_at_index_by_index,
     unknown_options_are_left_out_when_asked,
     a_foreign_uuid_is_never_passed_over,
 }
@@ -184,6 +185,46 @@ async fn a_taken_id_is_found_before_what_is_wrong_with_a_later_index(db: &Db) {
         .await
         .unwrap();
     assert_eq!(result.errors[0].1.code(), Some(11000));
+}
+
+async fn a_change_is_looked_at_index_by_index(db: &Db) {
+    let unique = || doc! { "key": { "u": 1 }, "name": "u", "unique": true };
+    let plane = || doc! { "key": { "g": "2d" }, "name": "g" };
+    let arrays = || doc! { "key": { "a": 1, "b": 1 }, "name": "ab" };
+    let lines = || doc! { "g": { "type": "Point" } };
+    let both = || doc! { "a": [1], "b": [2] };
+    for (indexes, fields, code) in [
+        ([unique(), plane()], lines(), 11000),
+        ([plane(), unique()], lines(), 16804),
+        ([unique(), arrays()], both(), 11000),
+        ([arrays(), unique()], both(), 171),
+    ] {
+        let _ = db.run_command(doc! { "drop": "c" }).await;
+        let raw = db.raw_collection("c");
+        raw.insert_many([doc! { "_id": 1, "u": 1 }, doc! { "_id": 2, "u": 2 }])
+            .await
+            .unwrap();
+        for index in indexes.clone() {
+            db.run_command(doc! { "createIndexes": "c", "indexes": [index] })
+                .await
+                .unwrap();
+        }
+        let mut taken = doc! { "u": 2 };
+        taken.extend(fields);
+        for update in [doc! { "$set": taken.clone() }, taken.clone()] {
+            let changed = raw
+                .update_one(doc! { "_id": 1 }, doc! { "$set": taken.clone() })
+                .await;
+            assert_eq!(changed.unwrap_err().code(), Some(code), "{indexes:?}");
+            let modify = doc! { "findAndModify": "c", "query": { "_id": 1 }, "update": update };
+            let error = db.run_command(modify).await.unwrap_err();
+            assert_eq!(error.code(), Some(code), "{indexes:?}");
+        }
+        assert_eq!(
+            raw.get(Bson::Int32(1)).await.unwrap(),
+            Some(doc! { "_id": 1, "u": 1 })
+        );
+    }
 }
 
 async fn unknown_options_are_left_out_when_asked(db: &Db) {

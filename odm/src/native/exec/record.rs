@@ -129,15 +129,15 @@ fn put(
     validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
     let mut entries = Vec::with_capacity(collection.indexes.len());
+    // Index by index, as new documents are looked at.
     for entry in &collection.indexes {
         if changed.is_none_or(|changed| entry.definition.depends_on(changed)) {
             let before = entry.definition.keys(Doc::Raw(old))?;
-            entries.push((entry, before, entry.definition.keys(Doc::Raw(new))?));
-        }
-    }
-    for (entry, before, after) in &entries {
-        if entry.definition.guards() {
-            check_unique(write, ns, entry, new, &after.keys, &before.keys, Some(record))?;
+            let after = entry.definition.keys(Doc::Raw(new))?;
+            if entry.definition.guards() {
+                check_unique(write, ns, entry, new, &after.keys, &before.keys, Some(record))?;
+            }
+            entries.push((entry, before, after));
         }
     }
     let sealed = format::seal(collection.records, &place, new);
