@@ -397,14 +397,20 @@ impl NativeBackend {
         let own = Instant::now().checked_add(cursor.patience());
         let until = own.into_iter().chain(limit).min();
         loop {
-            // Taken before the view: a commit between the two is noticed.
-            let commit = self.engine.next_commit();
-            let newest = cursor.follows().then(|| self.engine.view()).transpose()?;
+            let (commit, newest) = match cursor.follows() {
+                // Taken before the view: a commit between the two is noticed.
+                true => (Some(self.engine.next_commit()), Some(self.engine.view()?)),
+                false => (None, None),
+            };
             if let Some(reply) = cursor.next(newest.as_deref().map(|view| view as _))? {
                 return Ok(reply);
             }
             drop(newest);
-            if !comes(commit, until).await {
+            let came = match commit {
+                Some(commit) => comes(commit, until).await,
+                None => false,
+            };
+            if !came {
                 return cursor.nothing();
             }
         }

@@ -165,10 +165,12 @@ pub(super) fn reason(
         {
             Some("a hint that it does not hold to")
         }
-        // By an index, with an order, it projects documents before it leaves the first of them out.
+        // By an index, with an order, it projects documents before it leaves the first of them out; of an `$or` where it tries
+        // several plans.
         (Documents(_), Refused(Some(_)))
             if name == "find"
                 && has_index()
+                && text.contains("\"$or\"")
                 && ["skip", "sort"].iter().all(|part| command.contains_key(part))
                 && command
                     .get_document("projection")

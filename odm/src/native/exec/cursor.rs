@@ -21,9 +21,6 @@ use super::view::{self, Through};
 use super::walk::{Flow, Walk};
 use super::{Deadline, place};
 
-/// How many documents a batch carries when nobody says; the first is small, as the server's is.
-const FIRST_BATCH: usize = 101;
-
 /// How many bytes of documents end a batch.
 const BATCH_BYTES: usize = 1 << 20;
 
@@ -274,11 +271,7 @@ impl FindCursor {
 
     /// The next documents, from the same state of the database; `None` after the last.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
-        let most = match self.request.batch_size {
-            Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
-            Some(size) => usize::try_from(size).ok(),
-        };
-        self.next_batch_of(read, most)
+        self.next_batch_of(read, self.request.most_of_batch(self.batches))
     }
 
     /// The text search that the documents answer.

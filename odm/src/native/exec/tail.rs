@@ -2,9 +2,10 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::catalog::{Collection, CollectionId};
-use super::super::document::{Doc, Value, number};
+use super::super::document::{Doc, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Plan, text_required};
 use super::super::storage::{Read, format};
@@ -20,8 +21,8 @@ pub(crate) enum Tail {
     Await,
 }
 
-/// How many documents the first batch carries when nobody says.
-const FIRST_BATCH: usize = 101;
+/// How long a cursor waits for what comes unless it is said, as on the server.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A cursor that outlives the state it began on: each batch is read from a newer one.
 #[derive(Debug)]
@@ -51,19 +52,20 @@ struct Followed {
 /// # Errors
 /// Code 2.
 pub(crate) fn check_followable(sort: Option<Doc<'_>>, single: bool) -> Result<()> {
-    let is_forward = |value: &Value<'_>| number::as_f64(value) == Some(1.0);
-    let refused = match sort.map(|sort| (sort.count(), sort.get("$natural"))) {
-        None | Some((0, _)) => single.then_some("the 'singleBatch' option"),
-        Some((1, Some(direction))) if is_forward(&direction) => single.then_some("the 'singleBatch' option"),
-        Some(_) => Some("a sort other than {$natural: 1}"),
+    let is_forward = match sort.map(|sort| (sort.count(), sort.get("$natural"))) {
+        None | Some((0, _)) => true,
+        Some((1, Some(direction))) => number::as_f64(&direction) == Some(1.0),
+        Some(_) => false,
     };
-    match refused {
-        None => Ok(()),
-        Some(other) => Err(Fault::new(
-            code::BAD_VALUE,
-            format!("cannot use tailable option with {other}"),
-        )),
-    }
+    let refused = match (is_forward, single) {
+        (true, false) => return Ok(()),
+        (true, true) => "the 'singleBatch' option",
+        (false, _) => "a sort other than {$natural: 1}",
+    };
+    Err(Fault::new(
+        code::BAD_VALUE,
+        format!("cannot use tailable option with {refused}"),
+    ))
 }
 
 impl TailCursor {
@@ -147,11 +149,7 @@ impl TailCursor {
     /// Code 136 when the last document seen has made room for newer ones, so that some may have been missed;
     /// 175 when the collection is gone, or has another name.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
-        let most = match self.request.batch_size {
-            Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
-            Some(size) => usize::try_from(size).ok(),
-        };
-        self.next_batch_of(read, most)
+        self.next_batch_of(read, self.request.most_of_batch(self.batches))
     }
 
     /// The same, at most so many.

@@ -17,6 +17,7 @@ use super::super::exec::aggregate::AggregateRequest;
 use super::super::exec::cursor::FindRequest;
 use super::super::exec::output::{self, Target};
 use super::super::exec::statement::Batch;
+use super::super::exec::tail::PATIENCE;
 use super::super::exec::watch::WatchRequest;
 use super::super::exec::{
     Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
@@ -249,7 +250,7 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             }))
         }
         Operation::Watch(own) => {
-            let patience = own.max_await_time.unwrap_or(watch::PATIENCE);
+            let patience = own.max_await_time.unwrap_or(PATIENCE);
             Request::Watch(Box::new(watch::request(own)?), patience)
         }
         Operation::Check(own) => Request::Check(own.database),

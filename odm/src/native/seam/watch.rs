@@ -19,9 +19,6 @@ use super::wait::comes;
 use crate::backend::{Batch, BatchCursor, FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
 use crate::error::Result;
 
-/// How long a reader waits for an event before it gets an empty batch, unless it says otherwise: as on the server.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Checks and parses a watch.
 pub(super) fn request(watch: Watch) -> Outcomes<WatchRequest> {
     if watch.expanded {

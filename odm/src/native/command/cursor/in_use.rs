@@ -3,14 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::super::super::exec::cursor::IN_GET_MORE;
-use super::super::super::exec::tail::TailCursor;
+use super::super::super::exec::tail::{PATIENCE, TailCursor};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::storage::Read;
 use super::super::reply;
 use super::{Cursors, More, Slot, Waiting};
-
-/// How long a cursor waits for a document unless it is said, as on the server.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A cursor that is being read. It goes back to the others when nobody goes on with it, as when a wait is given up.
 #[derive(Debug)]
@@ -107,19 +104,19 @@ impl InUse<'_> {
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
-        let mut open = self.cursors.open();
+        let id = self.asked.id;
         // What was being read when something panicked may not be whole.
-        let back = self
-            .cursor
-            .take()
-            .filter(|_| !std::thread::panicking())
-            .filter(|_| matches!(open.get(&self.asked.id), Some(Slot::InUse { killed: false })));
-        match back {
-            Some(mut cursor) => {
-                cursor.used = Instant::now();
-                open.insert(self.asked.id, Slot::Waiting(cursor));
-            }
-            None => drop(open.remove(&self.asked.id)),
+        let is_whole = !std::thread::panicking();
+        let mut open = self.cursors.open();
+        if is_whole
+            && matches!(open.get(&id), Some(Slot::InUse { killed: false }))
+            && let Some(mut cursor) = self.cursor.take()
+        {
+            cursor.used = Instant::now();
+            open.insert(id, Slot::Waiting(cursor));
+        } else {
+            // What is not put back is given up after this, not under the lock.
+            open.remove(&id);
         }
     }
 }

@@ -66,7 +66,18 @@ impl Extras {
     }
 }
 
+/// How many documents the first batch carries when nobody says: few, as the server's.
+const FIRST_BATCH: usize = 101;
+
 impl FindRequest {
+    /// How many documents a batch carries at most that comes behind so many.
+    pub(in super::super) fn most_of_batch(&self, batches: u64) -> Option<usize> {
+        match self.batch_size {
+            Some(0) | None => (batches == 0).then_some(FIRST_BATCH),
+            Some(size) => usize::try_from(size).ok(),
+        }
+    }
+
     /// What tells where documents match, if the projection needs it.
     pub(in super::super) fn places(&self) -> Option<Places> {
         let projection = self.projection.as_ref()?;
