@@ -76,6 +76,10 @@ const NOT_GENERATED: &[(&str, &str)] = &[
     ("dropDups", "without effect"),
     ("coarsestIndexedLevel", "how an index is built, not what it finds"),
     ("finestIndexedLevel", "how an index is built, not what it finds"),
+    (
+        "$changeStream",
+        "what comes while it waits: `change_streams` of the differences has it",
+    ),
     ("changeStreamPreAndPostImages", "seen in change streams alone"),
     ("size", "beside `capped`"),
     ("min", "wants a hint of its own: the suite's `find_edges` has it"),

@@ -7,7 +7,7 @@ pub(crate) mod expression;
 mod names;
 pub(crate) mod path;
 pub(crate) mod pipeline;
-mod print;
+pub(super) mod print;
 mod row;
 pub(crate) mod stage;
 mod sum;

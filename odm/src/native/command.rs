@@ -7,6 +7,7 @@ mod absent;
 mod aggregate;
 mod api;
 mod capped;
+mod change_stream;
 mod collections;
 mod concern;
 mod count;
@@ -32,6 +33,7 @@ mod write;
 use std::time::Duration;
 
 use self::absent::NOT_HERE;
+pub(crate) use self::change_stream::Watching;
 pub(crate) use self::concern::Concern;
 pub(crate) use self::cursor::{Cursors, More, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
@@ -62,6 +64,8 @@ pub(crate) enum Job {
     Read(ReadJob),
     /// Documents, by cursor.
     Open(OpenJob),
+    /// Changes, by cursor.
+    Watch(Box<Watching>),
     /// The next batch of a cursor.
     More(More),
     /// Closes cursors.

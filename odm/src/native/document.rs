@@ -9,6 +9,7 @@ pub(crate) mod display;
 pub(crate) mod doc;
 pub(crate) mod items;
 pub(crate) mod number;
+pub(crate) mod once;
 pub(crate) mod owned;
 pub(crate) mod places;
 pub(crate) mod raw;
@@ -22,6 +23,7 @@ pub(crate) mod value;
 pub(crate) use self::compare::{compare, equal, type_rank};
 pub(crate) use self::doc::{Doc, Elements};
 pub(crate) use self::items::Items;
+pub(crate) use self::once::Once;
 pub(crate) use self::owned::{Fields, Owned};
 pub(crate) use self::validate::{
     BUILDABLE_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_SENT_DEPTH, Malformed, validate, validate_within,

@@ -376,6 +376,13 @@ impl NativeBackend {
                 let opened = open(&*view)?;
                 self.cursors.answer(opened, &*view, Some(view.clone()))
             }
+            Job::Watch(watching) => {
+                watching.check(&*self.engine.view()?)?;
+                self.engine.begin_log().await?;
+                let view = self.engine.view()?;
+                let opened = watching.open(&*view)?;
+                self.cursors.answer(opened, &*view, Some(view.clone()))
+            }
             Job::More(asked) => self.more(asked, limit).await,
             Job::Kill { ids } => Ok(self.cursors.kill(&ids)),
             Job::Batch(batch, verb) => {

@@ -255,6 +255,18 @@ impl Pipeline {
         self.optimize(Some(known))
     }
 
+    /// Refuses a search for words, which is of the collection that a pipeline reads.
+    ///
+    /// # Errors
+    /// Code 17313.
+    pub(crate) fn refuse_text(&self) -> Result<()> {
+        let searches = |stage: &Stage| matches!(stage, Stage::Match(own) if own.matcher().text().is_some());
+        match self.stages.iter().any(searches) {
+            true => Err(text_not_first()),
+            false => Ok(()),
+        }
+    }
+
     /// Compares strings by the collation, in all stages.
     pub(super) fn collate(&mut self, collation: &Collation) {
         if !collation.is_simple() {

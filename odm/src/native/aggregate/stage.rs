@@ -1,6 +1,7 @@
 //! The stages of a pipeline.
 
 mod bucket;
+mod change_stream;
 mod declared;
 mod densify;
 mod facet;
@@ -32,6 +33,8 @@ use super::transform::{Projection, TransformStage, unknown_stage, written as wri
 use super::{Names, Row, path, print};
 
 use self::bucket::BucketAuto;
+pub(crate) use self::change_stream::READS as READS_CHANGES;
+pub(crate) use self::change_stream::{ChangeStream, NAME as CHANGE_STREAM};
 use self::densify::Densify;
 pub(crate) use self::facet::Facet;
 pub(super) use self::filter::Match;
@@ -118,6 +121,12 @@ impl Stage {
             "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
             "$fill" => Stage::Fill(Box::new(fill::Fill::parse(value, variables)?)),
             "$documents" => Stage::Documents(parse_documents(value, variables)?),
+            CHANGE_STREAM => {
+                ChangeStream::parse(value)?;
+                return Err(Fault::unsupported(
+                    "the native engine reads changes by watch(), and by the command aggregate",
+                ));
+            }
             _ if is_known(name) => {
                 return Err(Fault::unsupported(format!(
                     "the native engine does not have the stage {name}"
@@ -173,6 +182,16 @@ impl Stage {
             Stage::Windows(windows) => windows.sorts(),
             Stage::Fill(fill) => fill.sorts(),
             _ => false,
+        }
+    }
+
+    /// What a server calls the first of the stages that it is there made of, if it sorts or has windows.
+    pub(crate) fn made_of_sorts_and_windows(&self) -> Option<&'static str> {
+        match self {
+            stage if stage.sorts() => Some("$sort"),
+            Stage::Windows(_) => Some("$_internalSetWindowFields"),
+            Stage::Fill(fill) if fill.has_windows() => Some("$_internalSetWindowFields"),
+            _ => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Collation documents: what each setting may be, and what it is where nothing is said.
 
 use super::super::document::number::whole;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Once, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::locale::{self, Locale};
 
@@ -128,6 +128,7 @@ impl Settings {
 impl<'a> Written<'a> {
     fn read(doc: Doc<'a>, at: &str) -> Result<Written<'a>> {
         let mut written = Written::default();
+        let mut once = Once::within(at);
         for element in doc.elements() {
             let (name, value) = (element.name_str(), element.value());
             let known = matches!(
@@ -146,6 +147,7 @@ impl<'a> Written<'a> {
             if !known {
                 return Err(Fault::unknown_field(at, name));
             }
+            once.see(&element)?;
             if matches!(value, Value::Null | Value::Undefined) && name != "backwards" {
                 continue;
             }

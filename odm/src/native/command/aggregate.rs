@@ -2,6 +2,7 @@
 
 use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::{Output, Pipeline};
+use super::super::aggregate::stage::CHANGE_STREAM;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION, look_through};
@@ -13,7 +14,7 @@ use super::super::plan::check_natural;
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range, whole, wrong_type};
 use super::write::refuse_encryption;
-use super::{Call, Job, collation, expected_uuid, generic, query};
+use super::{Call, Job, change_stream, collation, expected_uuid, generic, query};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -183,6 +184,15 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         deadline: call.deadline()?,
     };
     check_strict(call, &stages)?;
+    if change_stream::is_begun(&stages) && explained.is_none() && !fields.flag("explain") {
+        return match expected {
+            None => change_stream::open(call, &request, batch_size),
+            Some(_) => Err(Fault::new(
+                4_928_900,
+                "collectionUUID is not supported for a change stream",
+            )),
+        };
+    }
     let pipeline = request.parse_seen()?;
     check_concern(call, &pipeline)?;
     if let Some(execute) = explained.or_else(|| fields.flag("explain").then_some(false)) {
@@ -243,6 +253,7 @@ fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
     }
     for element in stages.iter().filter_map(|stage| stage.elements().next()) {
         match (element.name_str(), element.value()) {
+            (CHANGE_STREAM, Value::Document(spec)) => change_stream::check_strict(spec)?,
             ("$collStats", Value::Document(asked)) if asked.elements().any(|own| own.name() != b"count") => {
                 return refused(
                     "only the 'count' option to $collStats is supported in API Version 1".to_owned(),
@@ -284,10 +295,14 @@ fn check_concern(call: &Call<'_>, pipeline: &Pipeline) -> Result<()> {
         }
         _ => return Ok(()),
     };
-    Err(Fault::new(
+    Err(refused_concern(level, why))
+}
+
+pub(super) fn refused_concern(level: &str, why: &str) -> Fault {
+    Fault::new(
         code::INVALID_OPTIONS,
         format!(
             "Command aggregate does not support {{ readConcern: {{ level: \"{level}\", provenance: \"clientSupplied\" }} }} :: caused by :: {why}"
         ),
-    ))
+    )
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use self::in_use::InUse;
-use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned};
 use super::super::engine::View;
 use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::cursor::{FindCursor, Packed};
 use super::super::exec::tail::TailCursor;
+use super::super::exec::watch::WatchCursor;
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
@@ -50,9 +51,18 @@ pub(super) enum Rows {
     Pipeline(Box<AggregateCursor>),
     /// What a collection gets, from its newest state.
     Tail(Box<TailCursor>),
+    /// What changes, from the newest state.
+    Changes(Box<WatchCursor>),
     Held(VecDeque<Vec<u8>>),
     /// What did not fit into the last batch, and where the others come from.
     Left(VecDeque<Vec<u8>>, Box<Rows>),
+}
+
+/// What a cursor reads that has no state of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    Collection,
+    Changes,
 }
 
 /// The documents of one answer.
@@ -78,6 +88,25 @@ impl Batch {
             self.documents.extend(rows.next());
         }
         rows.collect()
+    }
+}
+
+/// What a reading gave.
+struct Given {
+    documents: Vec<Vec<u8>>,
+    /// Whether there may be more.
+    more: bool,
+    /// Where a change stream is.
+    token: Option<Vec<u8>>,
+}
+
+impl Given {
+    /// The reply with this batch, of a cursor that goes on by this number.
+    fn reply(self, batch: &str, id: i64, ns: &str) -> Vec<u8> {
+        match self.token {
+            Some(token) => reply::changes(batch, self.documents, (token, !self.more), id, ns),
+            None => reply::cursor(batch, self.documents, id, ns),
+        }
     }
 }
 
@@ -134,15 +163,31 @@ pub(crate) struct Cursors {
 }
 
 impl Rows {
-    /// The next documents, and whether there may be more.
-    fn next(&mut self, read: Option<&dyn Read>, most: Option<usize>) -> Result<(Vec<Vec<u8>>, bool)> {
+    /// The next documents.
+    fn next(&mut self, read: Option<&dyn Read>, most: Option<usize>) -> Result<Given> {
         let mut batch = Batch {
             documents: Vec::new(),
             bytes: 0,
             most,
         };
         let more = self.fill(read, &mut batch)?;
-        Ok((batch.documents, more))
+        let (is_full, documents) = (batch.is_full(), batch.documents);
+        let token = match documents.last() {
+            // What comes next is not looked at yet.
+            Some(last) if is_full || self.has_left() => {
+                let is_of_changes = self.follows() == Some(Follows::Changes);
+                Doc::Raw(last)
+                    .get("_id")
+                    .filter(|_| is_of_changes)
+                    .and_then(|id| id.as_document().map(|id| id.to_bytes()))
+            }
+            _ => self.token(),
+        };
+        Ok(Given {
+            documents,
+            more,
+            token,
+        })
     }
 
     fn fill(&mut self, read: Option<&dyn Read>, batch: &mut Batch) -> Result<bool> {
@@ -185,6 +230,7 @@ impl Rows {
             Rows::Find(cursor) => cursor.next_batch_of(read, most),
             Rows::Pipeline(cursor) => cursor.next_batch_of(read, most),
             Rows::Tail(cursor) => cursor.next_batch_of(read, most),
+            Rows::Changes(cursor) => changes(cursor, read, most),
             Rows::Held(_) | Rows::Left(..) => Ok(None),
         }
     }
@@ -194,26 +240,66 @@ impl Rows {
         match self {
             Rows::Find(cursor) => cursor.is_on_view(),
             Rows::Pipeline(_) => true,
-            Rows::Tail(_) | Rows::Held(_) | Rows::Left(..) => false,
+            Rows::Tail(_) | Rows::Changes(_) | Rows::Held(_) | Rows::Left(..) => false,
         }
     }
 
     /// What it follows, if that is what it does.
-    fn tail(&self) -> Option<&TailCursor> {
+    fn follows(&self) -> Option<Follows> {
         match self {
-            Rows::Tail(cursor) => Some(cursor),
-            Rows::Left(_, rest) => rest.tail(),
+            Rows::Tail(_) => Some(Follows::Collection),
+            Rows::Changes(_) => Some(Follows::Changes),
+            Rows::Left(_, rest) => rest.follows(),
             Rows::Find(_) | Rows::Pipeline(_) | Rows::Held(_) => None,
         }
+    }
+
+    /// Whether it waits for what comes.
+    fn awaits(&self) -> bool {
+        match self {
+            Rows::Tail(cursor) => cursor.awaits(),
+            Rows::Changes(_) => true,
+            Rows::Left(_, rest) => rest.awaits(),
+            Rows::Find(_) | Rows::Pipeline(_) | Rows::Held(_) => false,
+        }
+    }
+
+    /// Where a change stream is.
+    fn token(&self) -> Option<Vec<u8>> {
+        match self {
+            Rows::Changes(cursor) => Some(cursor.token()),
+            _ => None,
+        }
+    }
+
+    fn has_left(&self) -> bool {
+        matches!(self, Rows::Left(..))
     }
 
     fn is_done(&self) -> bool {
         match self {
             Rows::Find(cursor) => cursor.is_done(),
             Rows::Pipeline(cursor) => cursor.is_done(),
-            Rows::Tail(_) => false,
+            // Of a stream that is over, it is told when more is asked for.
+            Rows::Tail(_) | Rows::Changes(_) => false,
             Rows::Held(rows) => rows.is_empty(),
             Rows::Left(left, rest) => left.is_empty() && rest.is_done(),
+        }
+    }
+}
+
+/// The next changes; nothing when there will be none.
+fn changes(cursor: &mut WatchCursor, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+    loop {
+        let events = cursor.next_batch_of(read, most)?;
+        if events.batch.len() > 0 {
+            return Ok(Some(events.batch));
+        }
+        if cursor.is_over() {
+            return Ok(None);
+        }
+        if !events.more {
+            return Ok(Some(Packed::default()));
         }
     }
 }
@@ -239,43 +325,44 @@ impl Cursors {
             listing,
             stays,
         } = opened;
-        if view.is_none() && rows.tail().is_some() {
+        if view.is_none() && rows.follows().is_some() {
             return Err(Fault::new(
                 code::INVALID_OPTIONS,
                 "It is illegal to open a tailable cursor in a transaction",
             ));
         }
         let most = batch_size.unwrap_or(FIRST_BATCH);
-        let (first, more) = if most == 0 {
-            (Vec::new(), true)
-        } else {
-            let is_of_stages = rows.is_of_stages();
-            let (first, more) = rows.next(Some(read), Some(most))?;
-            let is_full = first.len() == most;
-            (first, more || (is_of_stages && is_full))
+        let mut first = match most {
+            0 => Given {
+                documents: Vec::new(),
+                more: true,
+                token: rows.token(),
+            },
+            most => rows.next(Some(read), Some(most))?,
         };
-        let id = if more && !single {
+        first.more |= first.documents.len() == most && rows.is_of_stages();
+        let id = if first.more && !single {
             if view.is_none() {
                 let mut held = VecDeque::new();
                 loop {
-                    let (documents, more) = rows.next(Some(read), None)?;
-                    held.extend(documents);
-                    if !more {
+                    let given = rows.next(Some(read), None)?;
+                    held.extend(given.documents);
+                    if !given.more {
                         break;
                     }
                 }
                 rows = Rows::Held(held);
             }
             // What is followed is not a state.
-            let view = view.filter(|_| rows.tail().is_none());
+            let view = view.filter(|_| rows.follows().is_none());
             self.keep(ns.clone(), rows, view, stays)
         } else {
             0
         };
         Ok(if listing {
-            reply::listing(first, id, &ns)
+            reply::listing(first.documents, id, &ns)
         } else {
-            reply::cursor("firstBatch", first, id, &ns)
+            first.reply("firstBatch", id, &ns)
         })
     }
 
@@ -346,7 +433,7 @@ impl Cursors {
                 ),
             ));
         }
-        if asked.patience.is_some() && !waiting.rows.tail().is_some_and(TailCursor::awaits) {
+        if asked.patience.is_some() && !waiting.rows.awaits() {
             return Err(Fault::new(
                 code::BAD_VALUE,
                 "cannot set maxTimeMS on getMore command for a non-awaitData cursor",

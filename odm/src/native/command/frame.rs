@@ -1,6 +1,6 @@
 //! What stands around a command: the interface that it is written for, where it may read, and its session.
 
-use super::super::document::{Kind, Value};
+use super::super::document::{Doc, Kind, Once, Value};
 use super::super::fault::{Fault, Result, code};
 use super::shape::{Shape, Type, whole, wrong_type};
 use super::{Call, session};
@@ -121,6 +121,7 @@ const LEAST_STALENESS: i64 = 90;
 
 /// Checks for which version of the stable interface the command is, and whether that has it.
 pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
+    check_once(call.doc)?;
     if !call
         .doc
         .elements()
@@ -160,6 +161,12 @@ pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+/// Refuses a field that stands there twice.
+fn check_once(command: Doc<'_>) -> Result<()> {
+    let mut once = Once::within("APIParametersFromClient");
+    command.elements().try_for_each(|field| once.see(&field))
 }
 
 fn check_strict(call: &Call<'_>) -> Result<()> {

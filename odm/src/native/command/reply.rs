@@ -70,6 +70,24 @@ pub(super) fn cursor(batch: &str, documents: Vec<Vec<u8>>, id: i64, ns: &str) ->
     Reply::new().with("cursor", inner).done()
 }
 
+/// The same of a change stream: with where it is, and whether it has ended.
+pub(super) fn changes(
+    batch: &str,
+    documents: Vec<Vec<u8>>,
+    (token, is_over): (Vec<u8>, bool),
+    id: i64,
+    ns: &str,
+) -> Vec<u8> {
+    let mut inner = Reply::new()
+        .with(batch, array(documents))
+        .with("postBatchResumeToken", Owned::RawDocument(token));
+    if is_over {
+        inner = inner.with("invalidated", Owned::Bool(true));
+    }
+    let inner = inner.with("id", Owned::Int64(id)).with("ns", text(ns)).inner();
+    Reply::new().with("cursor", inner).done()
+}
+
 /// The same with the batch last, as listings have it.
 pub(super) fn listing(documents: Vec<Vec<u8>>, id: i64, ns: &str) -> Vec<u8> {
     let inner = Reply::new()

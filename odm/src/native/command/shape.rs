@@ -5,7 +5,7 @@ use super::super::document::decimal::Decimal;
 use super::super::document::display::significant;
 use super::super::document::number::as_f64;
 pub(super) use super::super::document::number::whole;
-use super::super::document::{Doc, Kind, Value};
+use super::super::document::{Doc, Kind, Once, Value};
 use super::super::fault::{Fault, Result, code};
 
 /// The type that a field must have. All that a field says is checked where it stands: of two faults the first is told.
@@ -137,21 +137,13 @@ impl Shape {
     }
 
     fn check<'a>(&'static self, doc: Doc<'a>, beside: Beside) -> Result<Fields<'a>> {
+        let mut once = Once::within(self.name);
         for (position, element) in doc.elements().enumerate() {
             if beside != Beside::Nothing && position == 0 {
+                once.see(&element)?;
                 continue;
             }
             let name = element.name_str();
-            if doc
-                .elements()
-                .take(position)
-                .any(|earlier| earlier.name() == element.name())
-            {
-                return Err(Fault::new(
-                    40413,
-                    format!("BSON field '{}.{name}' is a duplicate field", self.name),
-                ));
-            }
             match self.fields.iter().find(|(own, _)| *own == name) {
                 Some((_, wanted)) => self.check_type(name, &element.value(), *wanted)?,
                 None if beside == Beside::Anything => {}
@@ -160,6 +152,7 @@ impl Shape {
                     return Err(Fault::unknown_field(self.name, name));
                 }
             }
+            once.see(&element)?;
         }
         let fields = Fields { doc, shape: self };
         for name in self.required {

@@ -4,7 +4,7 @@ use super::super::catalog::rules::{self, encrypted, number, wrong_type};
 use super::super::catalog::{Catalog, Collection, IndexEntry};
 use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Fields, Owned, Value};
+use super::super::document::{Doc, Fields, Once, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::{TreeId, Write};
@@ -311,6 +311,7 @@ pub(super) fn modify_index(
     };
     let (mut name, mut pattern, mut expire, mut hidden) = (None, None, None, None);
     let (mut unique, mut prepare, mut force) = (None, None, None);
+    let mut once = Once::within("collMod.index");
     for element in spec.elements() {
         let value = element.value();
         if matches!(value, Value::Null | Value::Undefined) {
@@ -337,6 +338,7 @@ pub(super) fn modify_index(
             }
             (other, _) => return Err(Fault::unknown_field("collMod.index", other)),
         }
+        once.see(&element)?;
     }
     if name.is_some() != pattern.is_some() {
         check_asked(collection, expire, (hidden, unique, prepare, force))?;

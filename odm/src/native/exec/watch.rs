@@ -5,16 +5,18 @@ mod token;
 
 use std::ops::{Bound, ControlFlow};
 
-use super::super::aggregate::Row;
-use super::super::aggregate::pipeline::{self, Pipeline, Rows};
+use super::super::aggregate::expression;
+use super::super::aggregate::pipeline::{self, IN_RUN, NOT_OPTIMIZED, Pipeline, Rows};
+use super::super::aggregate::stage::{self, CHANGE_STREAM, READS_CHANGES, Stage};
+use super::super::aggregate::{Names, Row, print};
 use super::super::collation::Collation;
-use super::super::document::{Doc, Value, equal};
+use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::metadata::Wanted;
 use super::super::storage::format::{self, ChangeKey, LogHead};
 use super::super::storage::{Read, TreeId};
 use super::cursor::Packed;
-use super::{Namespace, check_database, view};
+use super::{Deadline, Namespace, check_database, view};
 
 use self::event::Change;
 pub(crate) use self::token::{Place, Point};
@@ -57,6 +59,39 @@ pub(crate) enum Start {
     At(u32, u32),
 }
 
+impl Start {
+    /// What the options say, of which there may be one.
+    ///
+    /// # Errors
+    /// 50865 and 40674 for more than one; those of tokens.
+    pub(crate) fn of(
+        resume_after: Option<Doc<'_>>,
+        start_after: Option<Doc<'_>>,
+        at: Option<(u32, u32)>,
+    ) -> Result<Start> {
+        match (resume_after, start_after, at) {
+            (Some(_), Some(_), _) => Err(Fault::new(
+                50865,
+                "Do not specify both 'resumeAfter' and 'startAfter' in a $changeStream stage",
+            )),
+            (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => Err(Fault::new(
+                40674,
+                "Only one type of resume option is allowed, but multiple were found",
+            )),
+            (Some(token), None, None) => Ok(Start::After {
+                point: Point::parse(token)?,
+                invalidated: false,
+            }),
+            (None, Some(token), None) => Ok(Start::After {
+                point: Point::parse(token)?,
+                invalidated: true,
+            }),
+            (None, None, Some((seconds, increment))) => Ok(Start::At(seconds, increment)),
+            (None, None, None) => Ok(Start::Now),
+        }
+    }
+}
+
 /// What a watch asks for, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchRequest {
@@ -66,6 +101,29 @@ pub(crate) struct WatchRequest {
     pub(crate) before: Before,
     pub(crate) start: Start,
     pub(crate) batch_size: Option<u32>,
+    pub(crate) setting: Setting,
+}
+
+/// What the stages of a stream are given.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) variables: Vec<(String, Option<Owned>)>,
+    pub(crate) collation: Collation,
+    /// When the stream was opened: milliseconds since the epoch.
+    pub(crate) now: i64,
+    pub(crate) deadline: Deadline,
+}
+
+impl Setting {
+    /// That of a stream of which no more is said.
+    pub(crate) fn at(now: i64) -> Setting {
+        Setting {
+            variables: Vec::new(),
+            collation: Collation::default(),
+            now,
+            deadline: Deadline::default(),
+        }
+    }
 }
 
 /// How many changes one batch looks at, so that a reader of few among many gives way to others.
@@ -84,42 +142,66 @@ const STAGES: &[&str] = &[
 ];
 
 /// Parses the stages; those that a change stream may not have are refused (20).
-pub(crate) fn stages(stages: &[Doc<'_>]) -> Result<Pipeline> {
-    let parsed = Pipeline::parse(stages, &[]).and_then(|mut pipeline| {
-        pipeline.optimize(None)?;
-        Ok(pipeline)
-    });
+pub(crate) fn stages(stages: &[Doc<'_>], setting: &Setting) -> Result<Pipeline> {
+    let names: Vec<String> = setting.variables.iter().map(|(name, _)| name.clone()).collect();
+    let known = expression::Scope {
+        variables: setting.variables.clone(),
+        collation: setting.collation.clone(),
+        ..expression::Scope::new(Doc::empty(), setting.now)
+    };
+    let names = Names::known(&names, Some(&known));
+    let parsed = Pipeline::parse_with(stages, &names);
     for stage in stages {
-        let Some(name) = stage
-            .elements()
-            .next()
-            .map(|element| element.name_str().to_owned())
-        else {
+        let Some(element) = stage.elements().next() else {
             continue;
         };
-        let refused = match name.as_str() {
-            "$count" | "$bucket" | "$sortByCount" => "$group",
-            "$setWindowFields" => "$_internalSetWindowFields",
-            name if STAGES.contains(&name) => continue,
-            name => name,
+        if element.name_str() == CHANGE_STREAM && parsed.as_ref().is_err_and(is_of_stage) {
+            return Err(stage::only_first(READS_CHANGES));
+        }
+        let Some(refused) = refused(element.name_str(), &element.value(), &names) else {
+            continue;
         };
         // What is wrong with a stage itself comes first.
-        if parsed
-            .as_ref()
-            .map_or_else(|fault| fault.class() == Class::Unsupported, |_| true)
-        {
+        if parsed.as_ref().err().is_none_or(is_of_stage) {
             return Err(Fault::new(
                 code::ILLEGAL_OPERATION,
                 format!("{refused} is not permitted in a $changeStream pipeline"),
             ));
         }
     }
-    parsed
+    let mut pipeline = parsed?;
+    pipeline.refuse_text()?;
+    // A server comes by them twice, and says so.
+    pipeline
+        .settle(&known)
+        .map_err(|fault| fault.prefixed(NOT_OPTIMIZED))?;
+    Ok(pipeline)
+}
+
+/// Whether it is told of a stage alone that it is not here.
+fn is_of_stage(fault: &Fault) -> bool {
+    fault.class() == Class::Unsupported
+}
+
+/// What the server calls the stage that a change stream may not have, or that part of it.
+fn refused<'a>(name: &'a str, value: &Value<'_>, names: &Names<'_>) -> Option<&'a str> {
+    match name {
+        "$count" | "$bucket" | "$sortByCount" => Some("$group"),
+        "$setWindowFields" | "$fill" | "$densify" => match Stage::parse(name, value, names) {
+            Ok(stage) => stage.made_of_sorts_and_windows(),
+            Err(_) => Some(name),
+        },
+        name if STAGES.contains(&name) => None,
+        name => Some(name),
+    }
 }
 
 impl Scope {
-    /// Checks names, and that there are changes to be had.
-    fn check(&self, read: &dyn Read) -> Result<()> {
+    /// Refuses what is not watched, whatever there is.
+    ///
+    /// # Errors
+    /// Code 73.
+    pub(crate) fn check_names(&self) -> Result<()> {
         let internal = |what: String| {
             Err(Fault::new(
                 code::INVALID_NAMESPACE,
@@ -142,7 +224,16 @@ impl Scope {
         if ns.collection.starts_with("system.") {
             return internal(format!("{ns} collection"));
         }
-        view::refuse(read.catalog(), ns)
+        Ok(())
+    }
+
+    /// Checks names, and that there are changes to be had.
+    fn check(&self, read: &dyn Read) -> Result<()> {
+        self.check_names()?;
+        match self {
+            Scope::Collection(ns) => check_watchable(read, ns),
+            Scope::Database(_) | Scope::Everything => Ok(()),
+        }
     }
 
     /// Whether a change is among those watched.
@@ -165,6 +256,14 @@ impl Scope {
             Scope::Collection(_) => matches!(change.kind(), "drop" | "rename"),
         }
     }
+}
+
+/// Refuses what has no changes of its own.
+///
+/// # Errors
+/// Code 166.
+pub(crate) fn check_watchable(read: &dyn Read, ns: &Namespace) -> Result<()> {
+    view::refuse(read.catalog(), ns)
 }
 
 /// A change stream: a place in the log.
@@ -262,7 +361,20 @@ impl WatchCursor {
     ///
     /// # Errors
     /// Code 286 when changes were removed that were not read yet; those of the pipeline and of images.
-    pub(crate) fn next_batch(&mut self, read: &dyn Read, now: i64) -> Result<Events> {
+    pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Events> {
+        let most = self.request.batch_size.filter(|size| *size > 0).unwrap_or(1_000);
+        self.next_batch_of(read, Some(most as usize))
+    }
+
+    /// The same, about so many.
+    pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Events> {
+        self.request.setting.deadline.resume();
+        let events = self.read_batch(read, most);
+        self.request.setting.deadline.pause();
+        events.map_err(|fault| fault.while_running(IN_RUN))
+    }
+
+    fn read_batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Events> {
         let mut events = Events::default();
         if self.over {
             return Ok(events);
@@ -271,18 +383,19 @@ impl WatchCursor {
             let key = self.point.key.to_bytes();
             let stored = read.get(TreeId::CHANGES, &key)?.ok_or_else(history_lost)?;
             let (key, stored) = format::unseal_change(&key, &stored)?;
-            self.invalidate(&Change::new(key, stored), &mut events, now)?;
+            self.invalidate(&Change::new(key, stored), &mut events)?;
             return Ok(events);
         }
         if self.point.key < head(read)?.floor {
             return Err(history_lost());
         }
         let from = self.point.key.to_bytes();
-        let most = self.request.batch_size.filter(|size| *size > 0).unwrap_or(1_000) as usize;
+        let mut deadline = self.request.setting.deadline;
         let mut examined = 0;
         let range = (Bound::Excluded(&from[..]), Bound::Unbounded);
         read.scan(TreeId::CHANGES, range, false, &mut |key, stored| {
-            if events.batch.is_full(Some(most)) || examined == EXAMINED {
+            deadline.tick()?;
+            if events.batch.is_full(most) || examined == EXAMINED {
                 events.more = true;
                 return Ok(ControlFlow::Break(()));
             }
@@ -303,9 +416,9 @@ impl WatchCursor {
             }
             .token();
             let event = change.event(read, &token, self.request.after, self.request.before)?;
-            self.give(event, &token, &mut events, now)?;
+            self.give(event, &token, &mut events)?;
             if self.request.scope.ends_with(&change) {
-                self.invalidate(&change, &mut events, now)?;
+                self.invalidate(&change, &mut events)?;
                 return Ok(ControlFlow::Break(()));
             }
             Ok(ControlFlow::Continue(()))
@@ -313,7 +426,7 @@ impl WatchCursor {
         Ok(events)
     }
 
-    fn invalidate(&mut self, change: &Change<'_>, events: &mut Events, now: i64) -> Result<()> {
+    fn invalidate(&mut self, change: &Change<'_>, events: &mut Events) -> Result<()> {
         self.point = Point {
             key: change.key(),
             place: Place::Invalidate,
@@ -321,21 +434,22 @@ impl WatchCursor {
         };
         let token = self.point.token();
         self.over = true;
-        self.give(change.invalidate(&token), &token, events, now)
+        self.give(change.invalidate(&token), &token, events)
     }
 
     /// Runs an event through the pipeline, which must leave its `_id` alone.
-    fn give(&self, event: Vec<u8>, token: &[u8], events: &mut Events, now: i64) -> Result<()> {
+    fn give(&self, event: Vec<u8>, token: &[u8], events: &mut Events) -> Result<()> {
         if self.request.pipeline.len() == 0 {
             events.batch.push(&event);
             return Ok(());
         }
+        let setting = &self.request.setting;
         let context = pipeline::Context {
             source: &NoSource,
-            variables: Vec::new(),
-            now,
+            variables: setting.variables.clone(),
+            now: setting.now,
             memory: pipeline::Memory::Usual,
-            collation: Collation::default(),
+            collation: setting.collation.clone(),
             wanted: Wanted::default(),
         };
         let input: Rows<'_> = Box::new(std::iter::once(Ok(Row::from(event))));
@@ -413,6 +527,7 @@ fn history_lost() -> Fault {
         CHANGE_STREAM_HISTORY_LOST,
         "Resume of change stream was not possible, as the resume point may no longer be in the oplog.",
     )
+    .while_running(IN_RUN)
     .labelled(NOT_RESUMABLE)
 }
 
@@ -424,9 +539,10 @@ fn not_found(point: &Point) -> Fault {
         CHANGE_STREAM_FATAL,
         format!(
             "cannot resume stream; the resume token was not found. {}",
-            Value::Document(Doc::Raw(&token))
+            print::value(&Value::Document(Doc::Raw(&token)))
         ),
     )
+    .while_running(IN_RUN)
     .labelled(NOT_RESUMABLE)
 }
 

@@ -288,13 +288,7 @@ fn run_in(
             return Ok((reply, outcome.errors.is_empty()));
         }
         Request::Command(job, _) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
-        Request::Watch(..) => {
-            return Err(Fault::new(
-                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
-                "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run \
-                 within a multi-document transaction.",
-            ));
-        }
+        Request::Watch(..) => return Err(refuse_watching()),
         Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
         Request::Maintenance(_) => {
             return Err(Fault::unsupported(
@@ -313,6 +307,14 @@ fn refuse_output(target: &Target) -> Fault {
     Fault::new(code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text)
 }
 
+fn refuse_watching() -> Fault {
+    Fault::new(
+        code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+        "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run within a \
+         multi-document transaction.",
+    )
+}
+
 /// Runs a command on the overlay; its reply.
 fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Vec<u8>> {
     match job {
@@ -322,6 +324,7 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             let opened = open(overlay)?;
             cursors.answer(opened, overlay, None)
         }
+        Job::Watch(_) => Err(refuse_watching()),
         // Nobody commits to what it reads.
         Job::More(asked) => {
             let mut cursor = cursors.take(asked)?;

@@ -10,8 +10,8 @@ use futures_core::future::BoxFuture;
 use super::super::document::Doc;
 use super::super::engine::Engine;
 use super::super::exec::Namespace;
-use super::super::exec::cursor::Packed;
-use super::super::exec::watch::{After, Before, Point, Scope, Start, WatchCursor, WatchRequest, stages};
+use super::super::exec::cursor::{IN_GET_MORE, Packed};
+use super::super::exec::watch::{After, Before, Scope, Setting, Start, WatchCursor, WatchRequest, stages};
 use super::super::fault::{Fault, Result as Outcomes};
 use super::request::{gate, now};
 use super::response::translate;
@@ -27,8 +27,9 @@ pub(super) fn request(watch: Watch) -> Outcomes<WatchRequest> {
         ));
     }
     let pipeline: Vec<Doc<'_>> = watch.pipeline.iter().map(gate).collect::<Outcomes<_>>()?;
+    let setting = Setting::at(now().millis);
     Ok(WatchRequest {
-        pipeline: stages(&pipeline)?,
+        pipeline: stages(&pipeline, &setting)?,
         start: start(&watch)?,
         scope: match watch.scope {
             WatchScope::Collection(ns) => Scope::Collection(Namespace {
@@ -50,35 +51,17 @@ pub(super) fn request(watch: Watch) -> Outcomes<WatchRequest> {
             FullDocumentBeforeChange::Required => Before::Required,
         },
         batch_size: watch.batch_size,
+        setting,
     })
 }
 
 fn start(watch: &Watch) -> Outcomes<Start> {
-    let point = |token: &RawDocumentBuf| Point::parse(gate(token)?);
-    match (
-        &watch.resume_after,
-        &watch.start_after,
-        watch.start_at_operation_time,
-    ) {
-        (Some(_), Some(_), _) => Err(Fault::new(
-            50865,
-            "Do not specify both 'resumeAfter' and 'startAfter' in a $changeStream stage",
-        )),
-        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => Err(Fault::new(
-            40674,
-            "Only one type of resume option is allowed, but multiple were found",
-        )),
-        (Some(token), None, None) => Ok(Start::After {
-            point: point(token)?,
-            invalidated: false,
-        }),
-        (None, Some(token), None) => Ok(Start::After {
-            point: point(token)?,
-            invalidated: true,
-        }),
-        (None, None, Some(time)) => Ok(Start::At(time.time, time.increment)),
-        (None, None, None) => Ok(Start::Now),
-    }
+    let at = watch.start_at_operation_time;
+    Start::of(
+        watch.resume_after.as_ref().map(gate).transpose()?,
+        watch.start_after.as_ref().map(gate).transpose()?,
+        at.map(|time| (time.time, time.increment)),
+    )
 }
 
 /// A change stream of the engine. While it waits it holds no thread: a commit wakes it, or the clock.
@@ -115,7 +98,7 @@ impl ChangeCursor {
             let commit = self.engine.next_commit();
             let events = {
                 let view = self.engine.view()?;
-                self.cursor.next_batch(&*view, now().millis)?
+                self.cursor.next_batch(&*view)?
             };
             if events.batch.len() > 0 || events.more {
                 return Ok(Some(events.batch));
@@ -142,6 +125,7 @@ impl BatchCursor for ChangeCursor {
             let name = self.name;
             let batch = self.next().await;
             batch
+                .map_err(|fault| fault.rather_while_running(IN_GET_MORE))
                 .map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>))
                 .map_err(|fault| translate(fault, name).with_operation("getMore"))
         })

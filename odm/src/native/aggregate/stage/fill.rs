@@ -143,6 +143,10 @@ impl Fill {
     }
 
     /// Whether a server sorts by fields of the documents that it is given.
+    pub(super) fn has_windows(&self) -> bool {
+        self.windows.is_some()
+    }
+
     pub(super) fn sorts(&self) -> bool {
         self.windows.as_ref().is_some_and(Windows::sorts)
     }

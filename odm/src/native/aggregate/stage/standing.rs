@@ -1,14 +1,18 @@
 //! Where stages may stand, and what is said of those that may not.
 
 use super::super::super::fault::{Fault, Result, code};
-use super::Place;
+use super::{CHANGE_STREAM, Place, READS_CHANGES};
 
 /// Refuses a stage where it may not stand.
 pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> {
-    let writes = matches!(name, "$out" | "$merge");
+    // Of what a server puts in its place, the first tells.
+    let (name, is_nowhere_inside) = match name {
+        CHANGE_STREAM => (READS_CHANGES, true),
+        name => (name, matches!(name, "$out" | "$merge")),
+    };
     match place {
         Place::Facet
-            if writes
+            if is_nowhere_inside
                 || matches!(
                     name,
                     "$documents"
@@ -24,11 +28,11 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
                 format!("{name} is not allowed to be used within a $facet stage"),
             ))
         }
-        Place::Lookup if writes => Err(Fault::new(
+        Place::Lookup if is_nowhere_inside => Err(Fault::new(
             51047,
             format!("{name} is not allowed within a $lookup's sub-pipeline"),
         )),
-        Place::Union if writes => Err(Fault::new(
+        Place::Union if is_nowhere_inside => Err(Fault::new(
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
@@ -40,6 +44,7 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
 /// Refuses a stage behind another that no stage may stand before.
 pub(in super::super) fn check_first(name: &str, index: usize) -> Result<()> {
     match name {
+        CHANGE_STREAM | READS_CHANGES if index > 0 => Err(only_first(READS_CHANGES)),
         "$documents" | "$collStats" | "$indexStats" | "$planCacheStats" if index > 0 => Err(only_first(name)),
         _ => Ok(()),
     }

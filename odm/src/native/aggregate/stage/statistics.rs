@@ -119,19 +119,7 @@ fn parse_collection(value: &Value<'_>) -> Result<Statistics> {
             path: "$collStats.latencyStats",
             spec: latencies,
         };
-        let histograms = latencies
-            .only(&[("histograms", Type::Any)])?
-            .spec
-            .get("histograms");
-        if let Some(other) = histograms.filter(|value| !matches!(value, Value::Bool(_))) {
-            return Err(Fault::new(
-                code::TYPE_MISMATCH,
-                format!(
-                    "Field 'histograms' should be a boolean value, but found: {}",
-                    other.kind().alias()
-                ),
-            ));
-        }
+        latencies.only(&[("histograms", Type::Flag)])?;
     }
     let storage = match spec.document("storageStats")? {
         None => None,
@@ -166,21 +154,12 @@ fn empty(option: Option<Doc<'_>>) -> Result<bool> {
 }
 
 fn scale(storage: Declared<'_>) -> Result<u64> {
-    let Some(given) = storage.get("scale") else {
-        return Ok(1);
-    };
-    if !given.is_number() {
-        return Err(storage.wrong_type("scale", &given, "types '[long, int, decimal, double']"));
-    }
-    let number = as_f64(&given).unwrap_or(0.0);
-    if number.is_nan() || number < 1.0 {
-        return Err(Fault::new(
-            51024,
-            format!(
-                "BSON field 'scale' value must be >= 1, actual value '{}'",
-                number as i64
-            ),
-        ));
-    }
-    Ok(number as u64)
+    let storage = storage.beside_others(&[
+        ("scale", Type::Scale),
+        ("verbose", Type::Flag),
+        ("waitForLock", Type::Flag),
+        ("numericOnly", Type::Flag),
+    ])?;
+    let given = storage.get("scale");
+    Ok(given.and_then(|given| as_f64(&given)).unwrap_or(1.0) as u64)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::document::{Doc, Once, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::pipeline::{Asked, Read};
@@ -47,6 +47,7 @@ impl UnionWith {
             }
         };
         let (mut collection, mut pipeline, mut given) = (None, None, Vec::new());
+        let mut once = Once::within("$unionWith");
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
                 // As if it were not there.
@@ -101,6 +102,7 @@ impl UnionWith {
                     return Err(Fault::unknown_field("$unionWith", other));
                 }
             }
+            once.see(&element)?;
         }
         let own = pipeline.as_ref().is_some_and(Pipeline::starts_with_documents);
         if collection.is_none() && !own {

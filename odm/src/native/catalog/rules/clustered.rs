@@ -2,7 +2,7 @@
 
 use super::{flag, wrong_type};
 use crate::native::document::number::{as_f64, as_i32_whole, as_i64_exact, whole};
-use crate::native::document::{Doc, Owned, Value};
+use crate::native::document::{Doc, Once, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 use crate::native::index::ID_INDEX;
 use crate::native::matcher::now;
@@ -141,6 +141,7 @@ struct Spec<'a> {
 
 fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
     let (mut key, mut unique, mut name, mut version) = (None, None, ID_INDEX, 2);
+    let mut once = Once::within("create");
     for element in spec.elements() {
         let value = element.value();
         match (element.name_str(), value) {
@@ -160,6 +161,7 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
             }
             (other, _) => return Err(Fault::unknown_field("create", other)),
         }
+        once.see(&element)?;
     }
     Ok(Spec {
         version,

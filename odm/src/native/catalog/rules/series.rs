@@ -6,7 +6,7 @@ use super::clustered::expire_after;
 use super::{flag, wrong_type};
 use crate::native::catalog::buckets::OpenBuckets;
 use crate::native::document::number::{as_f64, as_i64_exact};
-use crate::native::document::{Doc, Fields, Owned, Value};
+use crate::native::document::{Doc, Fields, Once, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 
 /// The measurements of sources, by time.
@@ -130,6 +130,7 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
         return Err(wrong_type("create.timeseries", series, "type 'object'"));
     };
     let (mut time, mut meta, mut span, mut granularity) = (None, None, None, Granularity::Seconds);
+    let mut once = Once::within("create.timeseries");
     for element in series.elements() {
         let (name, value) = (element.name_str(), element.value());
         let field = format!("create.timeseries.{name}");
@@ -154,6 +155,7 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
             }
             _ => return Err(Fault::unknown_field("create.timeseries", name)),
         }
+        once.see(&element)?;
     }
     let Some(time) = time else {
         return Err(Fault::new(
@@ -251,6 +253,7 @@ pub(crate) fn granularity(changes: Value<'_>) -> Result<Option<Granularity>> {
         return Err(wrong_type("collMod.timeseries", changes, "type 'object'"));
     };
     let mut granularity = None;
+    let mut once = Once::within("collMod.timeseries");
     for element in changes.elements() {
         match (element.name_str(), element.value()) {
             ("granularity", Value::Null | Value::Undefined) => {}
@@ -259,6 +262,7 @@ pub(crate) fn granularity(changes: Value<'_>) -> Result<Option<Granularity>> {
             }
             (other, _) => return Err(Fault::unknown_field("collMod.timeseries", other)),
         }
+        once.see(&element)?;
     }
     Ok(granularity)
 }

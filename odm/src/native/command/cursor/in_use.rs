@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::super::super::exec::cursor::IN_GET_MORE;
-use super::super::super::exec::tail::{PATIENCE, TailCursor};
+use super::super::super::exec::tail::PATIENCE;
 use super::super::super::fault::{Fault, Result};
 use super::super::super::storage::Read;
-use super::super::reply;
-use super::{Cursors, More, Slot, Waiting};
+use super::{Cursors, Given, More, Slot, Waiting};
 
 /// A cursor that is being read. It goes back to the others when nobody goes on with it, as when a wait is given up.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ impl InUse<'_> {
     pub(crate) fn follows(&self) -> bool {
         self.cursor
             .as_ref()
-            .is_some_and(|cursor| cursor.rows.tail().is_some())
+            .is_some_and(|cursor| cursor.rows.follows().is_some())
     }
 
     /// How long it waits for a document.
@@ -46,12 +45,13 @@ impl InUse<'_> {
                 false => fault.rather_while_running(IN_GET_MORE),
             }
         });
-        let (documents, more, awaits) = batch.inspect_err(|_| self.close())?;
-        if awaits && documents.is_empty() {
+        let given = batch.inspect_err(|_| self.close())?;
+        let awaits = self.cursor.as_ref().is_some_and(|cursor| cursor.rows.awaits());
+        if awaits && given.more && given.documents.is_empty() {
             self.has_waited = true;
             return Ok(None);
         }
-        Ok(Some(self.reply(documents, more)))
+        Ok(Some(self.reply(given)))
     }
 
     /// The reply when nothing came.
@@ -60,20 +60,27 @@ impl InUse<'_> {
     /// Code 237 when it was closed meanwhile.
     pub(crate) fn nothing(mut self) -> Result<Vec<u8>> {
         self.check_killed()?;
-        Ok(self.reply(Vec::new(), true))
+        let given = Given {
+            documents: Vec::new(),
+            more: true,
+            token: self.cursor.as_ref().and_then(|cursor| cursor.rows.token()),
+        };
+        Ok(self.reply(given))
     }
 
-    fn read(&mut self, newest: Option<&dyn Read>) -> Result<(Vec<Vec<u8>>, bool, bool)> {
+    fn read(&mut self, newest: Option<&dyn Read>) -> Result<Given> {
         self.check_killed()?;
         let most = self.asked.batch_size;
         let Some(cursor) = &mut self.cursor else {
-            return Ok((Vec::new(), false, false));
+            return Ok(Given {
+                documents: Vec::new(),
+                more: false,
+                token: None,
+            });
         };
         let view = cursor.view.clone();
         let read = view.as_deref().map(|view| view as &dyn Read).or(newest);
-        let (documents, more) = cursor.rows.next(read, most)?;
-        let awaits = more && cursor.rows.tail().is_some_and(TailCursor::awaits);
-        Ok((documents, more, awaits))
+        cursor.rows.next(read, most)
     }
 
     fn check_killed(&self) -> Result<()> {
@@ -86,15 +93,15 @@ impl InUse<'_> {
         }
     }
 
-    fn reply(&mut self, documents: Vec<Vec<u8>>, more: bool) -> Vec<u8> {
-        let left = match more {
+    fn reply(&mut self, given: Given) -> Vec<u8> {
+        let left = match given.more {
             true => self.asked.id,
             false => {
                 self.close();
                 0
             }
         };
-        reply::cursor("nextBatch", documents, left, &self.asked.ns)
+        given.reply("nextBatch", left, &self.asked.ns)
     }
 
     fn close(&mut self) {

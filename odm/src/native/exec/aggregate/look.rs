@@ -1,6 +1,6 @@
 //! What the server finds as it looks through all stages of a pipeline, before it reads them one after the other.
 
-use super::super::super::aggregate::stage::{self, Stage};
+use super::super::super::aggregate::stage::{self, CHANGE_STREAM, ChangeStream, Stage};
 use super::super::super::aggregate::transform::{stage_parts, unknown_stage};
 use super::super::super::aggregate::{Names, path};
 use super::super::super::document::{Doc, Value};
@@ -57,6 +57,7 @@ impl Look<'_> {
                 "$collStats" if value.as_document().is_none() => {
                     return Err(wrong_form(name, &value, 5_447_000));
                 }
+                CHANGE_STREAM => ChangeStream::document(&value).map(|_| true)?,
                 _ => true,
             };
             if !goes_on {

@@ -5,7 +5,7 @@ use super::super::super::aggregate::path;
 use super::super::super::aggregate::pipeline::Output;
 use super::super::super::aggregate::transform::Transform;
 use super::super::super::catalog::rules;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{Doc, Once, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::{Namespace, check_database};
 use super::{Matched, Merge, NotMatched, Target};
@@ -71,6 +71,7 @@ fn parse_merge(value: &Value<'_>, database: &str, names: &[String]) -> Result<Me
     let mut stages = None;
     let mut has_into = false;
     let mut mode = "merge";
+    let mut once = Once::within("$merge");
     for element in spec.elements() {
         let value = element.value();
         match element.name_str() {
@@ -126,6 +127,7 @@ fn parse_merge(value: &Value<'_>, database: &str, names: &[String]) -> Result<Me
             "targetCollectionVersion" | "allowMergeOnNullishValues" => {}
             other => return Err(Fault::unknown_field("$merge", other)),
         }
+        once.see(&element)?;
     }
     if !has_into {
         return Err(Fault::new(
@@ -195,6 +197,7 @@ fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
     match *value {
         Value::String(collection) => into.collection = collection.to_owned(),
         Value::Document(doc) => {
+            let mut once = Once::within("into");
             for element in doc.elements() {
                 let (name, value) = (element.name_str(), element.value());
                 let part = match name {
@@ -211,6 +214,7 @@ fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
                         return Err(rules::wrong_type(&path, other, "type 'string'"));
                     }
                 }
+                once.see(&element)?;
             }
             if into.collection.is_empty() {
                 return Err(Fault::new(

@@ -1,5 +1,6 @@
 //! Resume tokens: places in the log, in order.
 
+use super::super::super::aggregate::print;
 use super::super::super::document::doc::framed;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -49,23 +50,38 @@ impl Point {
     /// Reads a token.
     ///
     /// # Errors
-    /// As the server: 40647 without a text, 9 when it is not hexadecimal, 260 when it is no token of this engine.
+    /// As the server: 40647 without a text, 40649 for an empty one, 9 when it is not hexadecimal, 40648 when beside it are
+    /// bits that are none; 260 when it is no token of this engine.
     pub(crate) fn parse(token: Doc<'_>) -> Result<Point> {
         let Some(Value::String(text)) = token.get("_data") else {
             return Err(Fault::new(
                 40647,
                 format!(
                     "Bad resume token: _data of missing or of wrong type. Expected string, got {}",
-                    Value::Document(token)
+                    print::value(&Value::Document(token))
                 ),
             ));
         };
+        if let Some(bits) = token.get("_typeBits")
+            && !matches!(bits, Value::Binary { .. })
+        {
+            return Err(Fault::new(
+                40648,
+                format!(
+                    "Bad resume token: _typeBits of wrong type {}",
+                    print::value(&Value::Document(token))
+                ),
+            ));
+        }
         let bytes = unhex(text).ok_or_else(|| {
             Fault::new(
                 code::FAILED_TO_PARSE,
                 "resume token string was not a valid hex string",
             )
         })?;
+        if bytes.is_empty() {
+            return Err(Fault::new(40649, "invalid empty resume token"));
+        }
         read(&bytes).ok_or_else(|| Fault::new(260, "the resume token is not one of the embedded engine's"))
     }
 }
