@@ -9,6 +9,7 @@ use super::refusals::check;
 
 crate::on_every_backend! {
     options_are_read_in_their_order,
+    what_the_index_of_ids_is_told_to_be_is_read_between_others,
     specifications_of_indexes_are_looked_at_as_a_whole,
     updates_name_what_they_may_not_have,
 }
@@ -312,6 +313,94 @@ async fn options_are_read_in_their_order(db: &Db) {
         ),
     ];
     check(db, rows).await;
+}
+
+async fn what_the_index_of_ids_is_told_to_be_is_read_between_others(db: &Db) {
+    let ids = || doc! { "key": { "_id": 1 }, "name": "_id_" };
+    let clustered = || doc! { "key": { "_id": 1 }, "unique": true };
+    let beside = |other: &str, index: &str| format!("'idIndex' is not allowed with '{other}': {index}");
+    let whole = "{ key: { _id: 1 }, name: \"_id_\" }";
+    let unnamed = "The 'name' field is a required property of an index specification";
+    let unknown = "The field 'locale' is not valid for an index specification. Specification: { locale: 1 }";
+    let size = "'size' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?";
+    let max = size.replacen("size", "max", 1);
+    let capped = "Clustered capped collection only available with 'enableTestCommands' server parameter";
+    let legacy = "The 'clusteredIndex' legacy format {clusteredIndex: <bool>} is only supported for specific internal collections and vice versa";
+    let required = "the 'size' field is required when 'capped' is true";
+    let wide = || doc! { "key": { "x": 1 } };
+    for (options, code, words) in [
+        (doc! { "idIndex": ids(), "viewOn": "" }, 2, "'viewOn' cannot be empty".to_owned()),
+        (doc! { "idIndex": ids(), "viewOn": "x$" }, 72, beside("viewOn", whole)),
+        (doc! { "idIndex": ids(), "viewOn": ".x" }, 72, beside("viewOn", whole)),
+        (doc! { "idIndex": {}, "viewOn": "x\0" }, 72, beside("viewOn", "{}")),
+        (
+            doc! { "idIndex": wide(), "viewOn": "x", "pipeline": [{ "$x": 1 }] },
+            72,
+            beside("viewOn", "{ key: { x: 1 } }"),
+        ),
+        (doc! { "idIndex": ids(), "viewOn": "x", "capped": true }, 72, required.to_owned()),
+        (
+            doc! { "idIndex": ids(), "clusteredIndex": clustered() },
+            72,
+            "The 'clusteredIndex' option is not supported with the 'idIndex' option".to_owned(),
+        ),
+        (doc! { "idIndex": ids(), "clusteredIndex": true }, 5_979_703, legacy.to_owned()),
+        (doc! { "idIndex": wide(), "clusteredIndex": true }, 9, unnamed.to_owned()),
+        (doc! { "idIndex": { "locale": 1 }, "clusteredIndex": clustered() }, 197, unknown.to_owned()),
+        (
+            doc! { "idIndex": { "locale": 1 }, "clusteredIndex": { "x": 1 } },
+            40415,
+            "BSON field 'create.x' is an unknown field.".to_owned(),
+        ),
+        (
+            doc! { "idIndex": { "locale": 1 }, "clusteredIndex": clustered(), "size": 5 },
+            6_049_200,
+            size.to_owned(),
+        ),
+        (
+            doc! { "idIndex": ids(), "autoIndexId": false, "clusteredIndex": clustered() },
+            72,
+            beside("autoIndexId", whole),
+        ),
+        (
+            doc! { "idIndex": wide(), "expireAfterSeconds": 5 },
+            72,
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified".to_owned(),
+        ),
+        (doc! { "idIndex": wide(), "collation": { "locale": "xx" } }, 9, unnamed.to_owned()),
+        (doc! { "idIndex": { "locale": 1 }, "validator": { "$x": 1 } }, 197, unknown.to_owned()),
+        (doc! { "idIndex": { "locale": 1 }, "storageEngine": { "x": 1 } }, 197, unknown.to_owned()),
+        (doc! { "capped": 1, "max": -1, "clusteredIndex": false }, 6_127_800, capped.to_owned()),
+        (
+            doc! { "size": 5, "max": 5, "clusteredIndex": clustered() },
+            6_049_200,
+            size.to_owned(),
+        ),
+        (doc! { "capped": false, "max": 5, "clusteredIndex": clustered() }, 6_049_204, max),
+    ] {
+        let mut command = doc! { "create": "n" };
+        command.extend(options);
+        check(db, vec![(command, code, &words)]).await;
+    }
+    for (value, shown) in [
+        (Bson::Int32(0), "0"),
+        (Bson::Boolean(false), "false"),
+        (Bson::Double(0.0), "0.0"),
+    ] {
+        let words = format!(
+            "Error in specification {{ key: {{ x: 1 }}, name: \"x\", clustered: {shown} }} :: caused by :: Value 'false' for field 'clustered' is invalid"
+        );
+        let index = doc! { "key": { "x": 1 }, "name": "x", "clustered": value };
+        check(
+            db,
+            vec![(
+                doc! { "createIndexes": "c", "indexes": [index] },
+                6_492_800,
+                &words,
+            )],
+        )
+        .await;
+    }
 }
 
 async fn specifications_of_indexes_are_looked_at_as_a_whole(db: &Db) {

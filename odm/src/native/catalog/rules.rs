@@ -181,12 +181,32 @@ fn check_forms(options: Doc<'_>) -> Result<()> {
         .map_or(Ok(()), clustered::check_form)
 }
 
-/// Checks the options of `create` and gives them as they are kept and listed; `ns` is the collection's full name.
+/// Checks the options of `create` that a server looks at before it reads what `idIndex` says.
 ///
 /// # Errors
-/// MongoDB's: 72 for options that do not go together, 14 for wrong types, 51024 for wrong bounds, 40415 for
-/// unknown options; those of the filter and the pipeline.
-pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
+/// As of [`normalize`].
+pub(crate) fn check_before_id_index(options: Doc<'_>) -> Result<()> {
+    check_beside(options)?;
+    check_forms(options)?;
+    let has = |name: &str| options.get(name).is_some();
+    match has("clusteredIndex") || has("timeseries") {
+        true => Ok(()),
+        false => check_expiring(options),
+    }
+}
+
+/// Refuses documents that expire where they are not kept in the order of their times.
+fn check_expiring(options: Doc<'_>) -> Result<()> {
+    match options.get("expireAfterSeconds") {
+        None => Ok(()),
+        Some(_) => Err(invalid(
+            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+        )),
+    }
+}
+
+/// Checks bounds, and whether what is there goes together; whether the collection is to be capped.
+fn check_beside(options: Doc<'_>) -> Result<bool> {
     let capped = match options.get("capped") {
         Some(value) => flag("create.capped", value)?,
         None => false,
@@ -220,6 +240,17 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
+    Ok(capped)
+}
+
+/// Checks the options of `create` and gives them as they are kept and listed; `ns` is the collection's full name.
+///
+/// # Errors
+/// MongoDB's: 72 for options that do not go together, 14 for wrong types, 51024 for wrong bounds, 40415 for
+/// unknown options; those of the filter and the pipeline.
+pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
+    let capped = check_beside(options)?;
+    let has = |name: &str| options.get(name).is_some();
     let mut encrypted = match options.get("encryptedFields") {
         Some(value) => Some(encrypted::parse(value, options, ns)?),
         None => None,
@@ -235,10 +266,8 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => None,
     };
     let is_clustered = clustered.is_some();
-    if has("expireAfterSeconds") && !is_clustered && !is_series {
-        return Err(invalid(
-            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
-        ));
+    if !is_clustered && !is_series {
+        check_expiring(options)?;
     }
     if has("viewOn")
         && options

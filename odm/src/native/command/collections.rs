@@ -214,9 +214,9 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     if let Some(index) = fields.object("idIndex")
         && fields.get("timeseries").is_none()
     {
-        // What is wrong with the other options is told before.
+        // What is wrong with some of the other options is told before.
         generic::check(call.name, call.doc)?;
-        rules::normalize(Doc::Raw(&options), &namespace.to_string())?;
+        rules::check_before_id_index(Doc::Raw(&options))?;
         check_id_index(index, &fields)?;
     }
     let (outdated, unindexed) = match fields.get("autoIndexId") {

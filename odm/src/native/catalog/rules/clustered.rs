@@ -62,16 +62,16 @@ pub(super) fn refuse_capped(options: Doc<'_>) -> Result<()> {
             "'size' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
         );
     }
-    if has("max") {
-        return refused(
-            6_049_204,
-            "'max' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
-        );
-    }
     if says(options, "capped", true) {
         return refused(
             6_127_800,
             "Clustered capped collection only available with 'enableTestCommands' server parameter",
+        );
+    }
+    if has("max") {
+        return refused(
+            6_049_204,
+            "'max' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
         );
     }
     Ok(())

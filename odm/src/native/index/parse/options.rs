@@ -195,10 +195,10 @@ impl<'a> Options<'a> {
                 "Invalid index specification {spec}; the field 'weights' can only be specified with text indexes"
             )));
         }
-        if let Some(value) = spec.get("clustered").filter(|_| !self.clustered) {
+        if spec.get("clustered").is_some() && !self.clustered {
             return Err(Fault::new(
                 6_492_800,
-                format!("Value '{value}' for field 'clustered' is invalid"),
+                "Value 'false' for field 'clustered' is invalid",
             ));
         }
         if self.clustered && !matches!(spec.get("unique"), Some(Value::Bool(true))) {
