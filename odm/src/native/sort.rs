@@ -44,6 +44,20 @@ pub(crate) struct SortField {
 }
 
 impl SortSpec {
+    /// Refuses other fields beside `$natural`.
+    ///
+    /// # Errors
+    /// Code 2.
+    pub(crate) fn check_natural(spec: Doc<'_>) -> Result<()> {
+        match spec.count() > 1 && spec.get("$natural").is_some() {
+            true => Err(Fault::new(
+                code::BAD_VALUE,
+                format!("Cannot include '$natural' in compound sort: {spec}"),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Parses `{a: 1, "b.c": -1}`.
     ///
     /// # Errors
@@ -62,12 +76,7 @@ impl SortSpec {
         for element in spec.elements() {
             let (path, value) = (element.name_str(), element.value());
             if path == "$natural" {
-                if spec.count() > 1 {
-                    return Err(Fault::new(
-                        code::BAD_VALUE,
-                        format!("Cannot include '$natural' in compound sort: {spec}"),
-                    ));
-                }
+                SortSpec::check_natural(spec)?;
                 parsed.natural = Some(number::as_f64(&value).is_some_and(|direction| direction < 0.0));
                 return Ok(parsed);
             }
@@ -395,12 +404,14 @@ pub(crate) fn parse_meta(value: &Value<'_>) -> Result<Option<Kind>> {
     let Value::Document(expression) = value else {
         return Ok(None);
     };
-    let Some(meta) = expression.get("$meta") else {
+    let first = expression.elements().next();
+    let Some(meta) = first.filter(|first| first.name() == b"$meta") else {
         return Err(Fault::new(
             17312,
             "$meta is the only expression supported by $sort right now",
         ));
     };
+    let meta = meta.value();
     if expression.count() > 1 {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,

@@ -40,8 +40,9 @@ use self::tree::Object;
 use super::aggregate::transform::Transform;
 use super::collation::Collation;
 use super::document::size::check_buildable;
-use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Owned, Value, raw};
+use super::document::{Doc, Fields, MAX_DEPTH, MAX_DOCUMENT_BYTES, Owned, Value, raw};
 use super::fault::{Fault, Result, code};
+use super::matcher::Matcher;
 
 /// A parsed update.
 #[derive(Clone, Debug)]
@@ -140,7 +141,18 @@ impl Updater {
 
     /// Refuses a filter that an upsert may not have (`$expr`), whether or not a document matches it.
     pub(crate) fn check_upsert_filter(filter: Doc<'_>) -> Result<()> {
-        seed::refuse_expressions(filter)
+        seed::refuse_expressions(filter).or_else(|fault| {
+            let mut before = Fields::new();
+            for element in filter.elements() {
+                let own = [(element.name_str().to_owned(), element.value().into())];
+                if seed::refuse_expressions(Doc::Fields(&own)).is_err() {
+                    break;
+                }
+                before.extend(own);
+            }
+            // What is wrong before it comes first.
+            Matcher::parse_query(Doc::Fields(&before), Vec::new()).and(Err(fault))
+        })
     }
 
     /// What kind of update this is, and which of the document's own fields its operators write.

@@ -362,13 +362,25 @@ pub async fn compare_faults(ours: &Db, theirs: &Db, seed: u64, commands: u64, mo
         let command = command(&mut random, &collection);
         report.operations += 1;
         let (own, their) = (told(ours, &command).await, told(theirs, &command).await);
-        if own != their {
+        if let Some(reason) = known(&own, &their) {
+            *report.explained.entry(reason).or_default() += 1;
+        } else if own != their {
             report
                 .differences
                 .push(format!("{command}\n  ours   {own}\n  mongod {their}"));
         }
     }
     report
+}
+
+/// Why a server tells another fault, where the guide says it.
+fn known(own: &str, their: &str) -> Option<&'static str> {
+    let [own, their] = [own, their].map(|told| told.split(' ').next().unwrap_or_default());
+    match (own, their) {
+        // A server that has its commands for tests says the same.
+        ("6049200", "6127800") => Some("a clustered collection that is capped and has a size"),
+        _ => None,
+    }
 }
 
 /// The code and the words of what a command, or its first statement that fails, is told.

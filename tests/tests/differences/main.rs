@@ -30,6 +30,7 @@ mod explain;
 mod expressions;
 mod finds;
 mod first_faults;
+mod first_faults_pairs;
 mod first_faults_stages;
 mod geometries;
 mod index_builds;

@@ -214,7 +214,7 @@ impl Pipeline {
             };
             if let Stage::Match(own) = &stage
                 && own.matcher().text().is_some()
-                && (index > 0 || place == Place::Facet)
+                && index > 0
             {
                 return Err(text_not_first());
             }
@@ -260,11 +260,16 @@ impl Pipeline {
     /// # Errors
     /// Code 17313.
     pub(crate) fn refuse_text(&self) -> Result<()> {
-        let searches = |stage: &Stage| matches!(stage, Stage::Match(own) if own.matcher().text().is_some());
-        match self.stages.iter().any(searches) {
+        match self.searches_text() {
             true => Err(text_not_first()),
             false => Ok(()),
         }
+    }
+
+    /// Whether words are searched for.
+    pub(super) fn searches_text(&self) -> bool {
+        let searches = |stage: &Stage| matches!(stage, Stage::Match(own) if own.matcher().text().is_some());
+        self.stages.iter().any(searches)
     }
 
     /// Compares strings by the collation, in all stages.

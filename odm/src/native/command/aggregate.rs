@@ -167,7 +167,6 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     }
     let collation = collation(&fields)?;
     let expected = expected_uuid(&fields)?;
-    check_natural(fields.get("hint"), None)?;
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let request = AggregateRequest {
         namespace,
@@ -193,8 +192,10 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             )),
         };
     }
-    let pipeline = request.parse_seen()?;
+    let mut pipeline = request.parse_seen()?;
     check_concern(call, &pipeline)?;
+    // Of a hint it is told when constants were computed.
+    check_natural(fields.get("hint"), None).or_else(|fault| request.settle(&mut pipeline).and(Err(fault)))?;
     if let Some(execute) = explained.or_else(|| fields.flag("explain").then_some(false)) {
         return Ok(Job::Read(Box::new(move |read| {
             check_uuid(read.catalog(), &request.namespace, expected)?;

@@ -6,7 +6,6 @@ use super::super::exec::query::{Part, Query};
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::integer;
-use super::super::plan::check_natural;
 use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type, whole};
@@ -62,7 +61,6 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
     let is_none = fields.get("limit").is_some() && limit == 0;
     let skip = fields.count("skip")?.unwrap_or(0);
-    check_natural(fields.get("hint"), None)?;
     let query = query::query(
         fields.object("query"),
         None,
@@ -107,7 +105,6 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     let fields = DISTINCT.command(call.doc)?;
     find::document(&fields, "$queryOptions")?;
     let namespace = call.namespace()?;
-    let collation = collation(&fields)?;
     let key = fields.string("key").unwrap_or_default().to_owned();
     if key.contains('\0') {
         return Err(Fault::new(
@@ -115,6 +112,7 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
             "Key field cannot contain an embedded null byte",
         ));
     }
+    let collation = collation(&fields)?;
     let query = query::query(fields.object("query"), None, None, &query::Variables::new())?;
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {

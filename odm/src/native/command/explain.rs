@@ -79,7 +79,9 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let asked = ask(name, inner)?;
     let own = inner.get("let").and_then(|own| own.as_document());
     let variables = query::variables(own, asked.collation.as_ref(), &whole)?;
-    let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?
+    let mut parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?;
+    parsed.sort_by(asked.sort)?;
+    let parsed = parsed
         .collated(asked.collation)
         .needing(asked.needs)
         .projected(asked.projection);

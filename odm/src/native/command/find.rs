@@ -9,7 +9,7 @@ use super::super::exec::cursor::{Extras, FindCursor, FindRequest, IN_FIND};
 use super::super::exec::query::Part;
 use super::super::exec::tail::{Tail, TailCursor, check_followable};
 use super::super::fault::{Fault, Result, code};
-use super::super::plan::{Edges, check_natural};
+use super::super::plan::Edges;
 use super::cursor::{More, Opened, Rows};
 use super::reply::text;
 use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
@@ -88,21 +88,16 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
     query::hint(fields.get("hint"))?;
     let edges = edges(fields)?;
     let collation = collation(fields)?;
-    if fields.flag("awaitData") && !fields.flag("tailable") {
-        return Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            "Cannot set 'awaitData' without also setting 'tailable'",
-        ));
-    }
-    if fields.flag("tailable") {
-        check_followable(sort, fields.flag("singleBatch"))?;
-    }
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
-    let query = query::query(filter, sort, fields.get("hint"), &variables)?
+    let mut query = query::query(filter, sort, fields.get("hint"), &variables)?
         .collated(collation)
         .with_constants(fields.object("let"));
-    check_natural(fields.get("hint"), sort)?;
-    let projection = query.projection(projection)?.map(Arc::new);
+    let shown = query.shown_in(projection, sort);
+    let projection = match shown {
+        Ok(projection) => projection.map(Arc::new),
+        // Constants of the filter are computed before these are read.
+        Err(fault) => return Err(query.settled().err().unwrap_or(fault)),
+    };
     let query = query
         .run_by(IN_FIND)
         .part(Part {
@@ -177,18 +172,27 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
 pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
     let fields = FIND.command(doc)?;
     refuse_encryption(&fields)?;
-    match fields.count("ntoreturn")? {
+    let returned = fields.count("ntoreturn")?;
+    let is_bounded = ["limit", "batchSize"]
+        .iter()
+        .any(|other| fields.get(other).is_some());
+    if returned.is_some() && is_bounded {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "'limit' or 'batchSize' fields can not be set with 'ntoreturn' field.",
+        ));
+    }
+    if fields.flag("awaitData") && !fields.flag("tailable") {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot set 'awaitData' without also setting 'tailable'",
+        ));
+    }
+    if fields.flag("tailable") {
+        check_followable(document(&fields, "sort")?, fields.flag("singleBatch"))?;
+    }
+    match returned {
         None => Ok(fields),
-        Some(_)
-            if ["limit", "batchSize"]
-                .iter()
-                .any(|other| fields.get(other).is_some()) =>
-        {
-            Err(Fault::new(
-                code::BAD_VALUE,
-                "'limit' or 'batchSize' fields can not be set with 'ntoreturn' field.",
-            ))
-        }
         Some(_) => Err(Fault::new(
             5_746_102,
             "the ntoreturn find command parameter is not supported when FCV >= 5.1",

@@ -4,6 +4,7 @@ use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::find_and_modify::{self, FindAndModifyRequest};
 use super::super::exec::query::Part;
 use super::super::fault::{Fault, Result, code};
+use super::super::sort::SortSpec;
 use super::super::update::Updater;
 use super::reply::Reply;
 use super::shape::{Shape, Type};
@@ -58,8 +59,8 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     if matches!(change, Some(Change::Pipeline(_))) && fields.array("arrayFilters").is_some() {
         return refuse("Cannot specify arrayFilters and a pipeline update");
     }
-    let collation = collation(&fields)?;
     let variables = query::variables(fields.object("let"), None, call)?;
+    let collation = collation(&fields)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
     // The server reads the update before the filter.
     if let Some(change) = &change {
@@ -75,8 +76,14 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         && collation.is_none()
         && is_plain_id(filter)
         && !updater.as_ref().is_some_and(Updater::needs_position);
-    let parse = |sort| query::query(Some(filter), sort, fields.get("hint"), &variables);
-    let query = parse(fields.object("sort").filter(|_| !by_id))?.settled_alone(collation)?;
+    if upsert {
+        Updater::check_upsert_filter(filter)?;
+    }
+    let sort = fields.object("sort");
+    let sought = sort.filter(|_| !by_id);
+    let query = query::query(Some(filter), sought, fields.get("hint"), &variables)?;
+    let mut query = query.settled_alone(collation)?;
+    query.sort_by(sought)?;
     let part = Part::one(fields.object("sort").is_some());
     let part = match remove {
         true => part.by(fields.object("collation")),
@@ -87,10 +94,9 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let mut projection = query.projection_of_one(shown);
     // It reads the order after all where there is a projection to make, and a collection.
     if by_id && shown.is_some_and(|shown| !shown.is_empty()) {
-        projection = parse(fields.object("sort")).and(projection);
-    }
-    if upsert {
-        Updater::check_upsert_filter(filter)?;
+        let spec = sort.unwrap_or(Doc::empty());
+        let read = SortSpec::check_natural(spec).and_then(|()| query.clone().sort_by(sort));
+        projection = read.and(projection);
     }
     let request = FindAndModifyRequest {
         namespace,

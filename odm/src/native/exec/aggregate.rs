@@ -239,6 +239,14 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
+    /// Computes the constant parts of the stages, as far as they are known without what they read.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn settle(&self, pipeline: &mut Pipeline) -> Result<()> {
+        pipeline.settle(&self.scope(self.collation.as_ref()))
+    }
+
     /// Whether it is of a database, and reads no collection of its own.
     fn is_of_database(&self) -> bool {
         self.namespace.collection == NO_COLLECTION

@@ -67,23 +67,25 @@ impl Query {
         hint: Option<Value<'_>>,
         variables: Vec<(String, Option<Owned>)>,
     ) -> Result<Query> {
+        let mut query = Query::of_filter(filter, hint, variables)?;
+        query.sort_by(sort)?;
+        Ok(query)
+    }
+
+    /// The same without an order.
+    ///
+    /// # Errors
+    /// Those of the filter.
+    pub(crate) fn of_filter(
+        filter: Doc<'_>,
+        hint: Option<Value<'_>>,
+        variables: Vec<(String, Option<Owned>)>,
+    ) -> Result<Query> {
         let matcher = Matcher::parse_query(filter, variables)?;
-        let sort = sort
-            .map(SortSpec::parse)
-            .transpose()?
-            .filter(|sort| !sort.is_empty());
-        if let Some(sort) = &sort {
-            sort.wanted()
-                .check(matcher.text().is_some(), matcher.near().is_some())?;
-        }
-        // Told before it is seen that nothing can match.
-        if matcher.near().is_some() {
-            refuse_natural(sort.as_ref(), hint.as_ref())?;
-        }
         Ok(Query {
             asks_near: matcher.near().is_some(),
             matcher: Arc::new(matcher.or_never(filter)),
-            sort,
+            sort: None,
             hint: hint.map(Owned::from),
             collation: None,
             edges: None,
@@ -94,6 +96,27 @@ impl Query {
             needs: None,
             kept: None,
         })
+    }
+
+    /// Parses the order in which it gives what it finds.
+    ///
+    /// # Errors
+    /// Those of the order, which is nothing for what is near.
+    pub(crate) fn sort_by(&mut self, sort: Option<Doc<'_>>) -> Result<()> {
+        let sort = sort.map(SortSpec::parse).transpose()?;
+        let sort = sort.filter(|sort| !sort.is_empty());
+        if let Some(sort) = &sort {
+            sort.wanted().check(self.searches_text(), self.asks_near)?;
+        }
+        // Told before it is seen that nothing can match.
+        if self.asks_near {
+            refuse_natural(sort.as_ref(), self.hint.as_ref().map(Owned::as_value).as_ref())?;
+        }
+        self.sort = match self.collation.as_ref().filter(|own| !own.is_simple()) {
+            Some(collation) => sort.map(|sort| sort.collated(collation)),
+            None => sort,
+        };
+        Ok(())
     }
 
     /// The same query of which no more is asked than this.
@@ -400,6 +423,29 @@ impl Query {
             true => Err(plan::text_with_hint()),
             false => Ok(()),
         }
+    }
+
+    /// Parses the projection of what it finds, and then the order of that.
+    ///
+    /// # Errors
+    /// As [`projection`](Self::projection) and [`sort_by`](Self::sort_by).
+    pub(crate) fn shown_in(
+        &mut self,
+        projection: Option<Doc<'_>>,
+        sort: Option<Doc<'_>>,
+    ) -> Result<Option<Projection>> {
+        let projection = projection.filter(|spec| !spec.is_empty());
+        let projection = projection.map(|spec| Projection::parse(spec, Some(&self.matcher)));
+        let Some(projection) = projection.transpose()? else {
+            return self.sort_by(sort).map(|()| None);
+        };
+        if let Err(fault) = self.sort_by(sort) {
+            // Its constants are computed by then.
+            let collation = self.collation.clone().unwrap_or_default();
+            projection.settled(&collation, self.matcher.variables())?;
+            return Err(fault);
+        }
+        self.ordered(projection)
     }
 
     /// Parses the projection of what it finds; an empty one is none.

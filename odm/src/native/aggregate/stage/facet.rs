@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Items, Owned, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::metadata::Kind;
 use super::super::super::needs::Needs;
 use super::super::pipeline::{MEMORY_LIMIT, Memory, OVER_MEMORY};
 use super::{Context, Names, Pipeline, Place, Row, Rows, Scope, path, print, write};
@@ -64,6 +65,10 @@ impl Facet {
                     40600,
                     format!("{name} is not allowed to be used within a $facet stage"),
                 ));
+            }
+            // What it finds has no score, which every search gives.
+            if pipeline.searches_text() {
+                return Err(Kind::TextScore.unavailable());
             }
             facets.push((name.to_owned(), pipeline));
         }

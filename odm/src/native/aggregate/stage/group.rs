@@ -282,6 +282,7 @@ impl Group {
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.by.value_mut().fold(known)?;
+        self.by.check_known(known)?;
         self.accumulators
             .iter_mut()
             .try_for_each(|(_, accumulator)| accumulator.fold(known))?;
@@ -459,6 +460,36 @@ impl By {
     fn value_mut(&mut self) -> &mut Expression {
         match self {
             By::Value(value) | By::Field(_, value) | By::Boundaries { value, .. } => value,
+        }
+    }
+
+    /// Refuses ranges without a default, in none of which a value is that is known.
+    fn check_known(&self, known: Option<&Scope<'_>>) -> Result<()> {
+        let By::Boundaries {
+            value,
+            boundaries,
+            default: None,
+        } = self
+        else {
+            return Ok(());
+        };
+        let Some(value) = value.as_known() else {
+            return Ok(());
+        };
+        let value = value.map_or(Value::Null, Owned::as_value);
+        let simple = Collation::default();
+        let collation = known.map_or(&simple, |known| &known.collation);
+        let is_in = |low: &Owned, high: &Owned| {
+            collation.compare(&low.as_value(), &value).is_le()
+                && collation.compare(&value, &high.as_value()).is_lt()
+        };
+        let mut ranges = boundaries.iter().zip(boundaries.iter().skip(1));
+        match ranges.any(|(low, high)| is_in(low, high)) {
+            true => Ok(()),
+            false => Err(Fault::new(
+                40069,
+                "Cannot execute a switch statement where all the cases evaluate to false without a default",
+            )),
         }
     }
 

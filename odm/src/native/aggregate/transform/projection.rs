@@ -234,11 +234,15 @@ impl Branch {
     }
 
     fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        // As on a server, which shows in what fails first: what is computed here, and then what is inside.
         for (_, entry) in &mut self.entries {
-            match entry {
-                Entry::Named => {}
-                Entry::Computed(expression) => expression.fold(known)?,
-                Entry::Inner(inner) => inner.fold(known)?,
+            if let Entry::Computed(expression) = entry {
+                expression.fold(known)?;
+            }
+        }
+        for (_, entry) in &mut self.entries {
+            if let Entry::Inner(inner) = entry {
+                inner.fold(known)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! `$expMovingAvg` and `$linearFill`: functions of a document and those before and after it.
 
 use super::super::super::super::document::decimal::Decimal;
-use super::super::super::super::document::number::{as_decimal, as_i64_exact};
+use super::super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::expression::{Expression, difference, product, quotient, sum};
@@ -95,12 +95,19 @@ fn weight_of(count: &Value<'_>) -> Result<Decimal> {
             count.kind().alias()
         )));
     }
-    let number = as_i64_exact(count).ok_or_else(|| {
-        wrong(format!(
+    let number = as_f64(count).unwrap_or_default();
+    // Decimals are whole where they are above 0; no number is 0, and what is too large is the largest.
+    let is_whole = match count {
+        Value::Decimal128(_) => number.is_nan() || (number > 0.0 && number.fract() == 0.0),
+        _ => !number.is_finite() || number.fract() == 0.0,
+    };
+    let number = as_i64_exact(count).unwrap_or(number as i64);
+    if !(is_whole || number == i64::MAX) {
+        return Err(wrong(format!(
             "'N' field must be an integer, but found  N: {}. To use a non-integer, use the 'alpha' argument instead",
             print::bson_value(count)
-        ))
-    })?;
+        )));
+    }
     if number <= 0 {
         return Err(wrong(format!("'N' must be greater than zero. Got {number}")));
     }
