@@ -26,6 +26,7 @@ mod projection;
 mod seam;
 mod sort;
 mod storage;
+mod storage_engine;
 #[cfg(test)]
 mod supported;
 mod tally;

@@ -74,6 +74,10 @@ const NOT_GENERATED: &[(&str, &str)] = &[
     ),
     ("background", "without effect"),
     ("dropDups", "without effect"),
+    (
+        "storageEngine",
+        "how an index is stored on a server, not what it finds",
+    ),
     ("coarsestIndexedLevel", "how an index is built, not what it finds"),
     ("finestIndexedLevel", "how an index is built, not what it finds"),
     (

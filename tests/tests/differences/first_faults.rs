@@ -12,6 +12,7 @@ crate::on_every_backend! {
     what_the_index_of_ids_is_told_to_be_is_read_between_others,
     specifications_of_indexes_are_looked_at_as_a_whole,
     updates_name_what_they_may_not_have,
+    forms_are_looked_at_as_they_stand,
 }
 
 async fn options_are_read_in_their_order(db: &Db) {
@@ -512,4 +513,97 @@ async fn updates_name_what_they_may_not_have(db: &Db) {
     let reply = run(db, doc! { "update": "c", "updates": [update] }).await;
     let told = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap();
     assert!(told.get_str("errmsg").unwrap().contains("found 'X'"), "{told}");
+}
+
+async fn forms_are_looked_at_as_they_stand(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": 1 }]).await;
+    run(
+        db,
+        doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a" }] },
+    )
+    .await;
+    let series = "BSON field 'create.timeseries.x' is an unknown field.";
+    let encrypted = "BSON field 'create.encryptedFields.x' is an unknown field.";
+    let plugins = "Can't use more than one index plugin for a single index.";
+    let projection = "The field 'wildcardProjection' is only allowed in an 'wildcard' index";
+    let specification =
+        |spec: &str, words: &str| format!("Error in specification {spec} :: caused by :: {words}");
+    let index = |spec| doc! { "createIndexes": "c", "indexes": [spec] };
+    for (command, code, words) in [
+        (doc! { "create": "n", "capped": true, "timeseries": { "x": 1 } }, 40415, series.to_owned()),
+        (doc! { "create": "n", "timeseries": { "x": 1 }, "noSuch": 1 }, 40415, series.to_owned()),
+        (doc! { "create": "n", "size": 5, "encryptedFields": { "x": 1 } }, 40415, encrypted.to_owned()),
+        (doc! { "create": "n", "encryptedFields": { "x": 1 }, "maxTimeMS": -1 }, 40415, encrypted.to_owned()),
+        (
+            doc! { "create": "n", "idIndex": { "x": 1 }, "encryptedFields": { "x": 1 } },
+            40415,
+            encrypted.to_owned(),
+        ),
+        (
+            doc! { "create": "n", "temp": true, "capped": true },
+            72,
+            "the 'size' field is required when 'capped' is true".to_owned(),
+        ),
+        (
+            doc! { "create": "n", "temp": true, "maxTimeMS": -1 },
+            2,
+            "-1 value for maxTimeMS is out of range".to_owned(),
+        ),
+        (
+            doc! { "create": "n", "temp": true, "validator": { "$nope": 1 } },
+            72,
+            "the 'temp' field is an invalid option".to_owned(),
+        ),
+        (
+            doc! { "collMod": "c", "timeseries": { "x": 1 }, "noSuch": 1 },
+            40415,
+            "BSON field 'collMod.timeseries.x' is an unknown field.".to_owned(),
+        ),
+        (
+            doc! { "collMod": "c", "validator": { "$nope": 1 }, "index": { "name": "zz", "hidden": true } },
+            27,
+            "cannot find index zz for ns DB.c".to_owned(),
+        ),
+        (
+            doc! { "collMod": "c", "viewOn": "x$", "index": { "name": "a" } },
+            72,
+            "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
+        ),
+        (
+            index(doc! { "key": { "a": "text", "b": "text2" }, "name": "i" }),
+            67,
+            specification("{ key: { a: \"text\", b: \"text2\" }, name: \"i\" }", plugins),
+        ),
+        (
+            index(doc! { "key": { "z": 1 }, "name": "i", "wildcardProjection": {}, "weights": 5 }),
+            2,
+            specification("{ key: { z: 1 }, name: \"i\", wildcardProjection: {}, weights: 5 }", projection),
+        ),
+        (
+            doc! { "explain": { "find": "c", "filter": { "$nope": 1 } }, "maxTimeMS": -1 },
+            2,
+            "-1 value for maxTimeMS is out of range".to_owned(),
+        ),
+        (
+            doc! { "explain": { "find": 5 }, "readConcern": { "level": "x" } },
+            9,
+            "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'".to_owned(),
+        ),
+        (
+            doc! { "explain": { "find": "c" }, "verbosity": "x", "noSuch": 1 },
+            2,
+            "Enumeration value 'x' for field 'explain.verbosity' is not a valid value.".to_owned(),
+        ),
+    ] {
+        check(db, vec![(command, code, &words)]).await;
+    }
+    let collated = doc! { "create": "n", "validator": { "$nope": 1 }, "collation": { "locale": "zz" } };
+    let (code, words) = super::refusals::answer(db, collated, db.name()).await;
+    assert_eq!(
+        (code, words.starts_with("Field 'locale' is invalid")),
+        (2, true),
+        "{words}"
+    );
+    let unique = index(doc! { "key": { "a": "hashed", "b": "hashed" }, "name": "i", "unique": true });
+    assert_eq!(super::refusals::answer(db, unique, db.name()).await.0, 16764);
 }

@@ -186,6 +186,12 @@ async fn hints_are_read_in_their_place(db: &Db) {
         let reply = run(db, doc! { verb: "c", statements: [statement] }).await;
         assert_eq!(first_error(&reply), (2, words.to_owned()));
     }
+    for (filters, code) in [(vec![doc! {}], 9), (vec![doc! { "X": 1 }], 2), (vec![], 51198)] {
+        let statement =
+            doc! { "q": {}, "u": { "$set": { "x": 1 } }, "arrayFilters": filters, "c": { "A": 1 } };
+        let reply = run(db, doc! { "update": "c", "updates": [statement] }).await;
+        assert_eq!(first_error(&reply).0, code);
+    }
     ranked(
         db,
         &doc! { "count": "c" },

@@ -61,6 +61,7 @@ mod situations;
 mod stages;
 mod stages_more;
 mod stages_told;
+mod storage_engine;
 mod tailing;
 mod targets;
 mod texts;

@@ -221,7 +221,28 @@ async fn what_cannot_be_followed_is_told(db: &Db) {
         ),
     ];
     check(db, rows).await;
-    assert_eq!(answer(db, find("p", doc! {}), db.name()).await.0, 2);
+    let capped = "tailable cursor requested on non capped collection";
+    for (more, asked) in [
+        (doc! {}, "Tree: $and\nSort: {}\nProj: {}\n"),
+        (
+            doc! { "sort": { "$natural": 1 } },
+            "Tree: $and\nSort: {}\nProj: {}\n",
+        ),
+        (
+            doc! { "hint": "none", "awaitData": true },
+            "Tree: $and\nSort: {}\nProj: {}\n",
+        ),
+        (
+            doc! { "filter": { "a": 1 }, "projection": { "a": 1 }, "limit": 5 },
+            " limit=5Tree: a $eq 1\nSort: {}\nProj: { a: 1 }\n",
+        ),
+    ] {
+        let words = format!("error processing query: ns=DB.p{asked} {capped}");
+        check(db, vec![(find("p", more), 2, &words)]).await;
+    }
+    let both = doc! { "find": "p", "sort": { "$natural": 1 }, "min": { "a": 1 } };
+    let words = "error processing query: ns=DB.pTree: $and\nSort: {}\nProj: {}\n planner returned error :: caused by :: min and max are incompatible with $natural";
+    check(db, vec![(both, 291, words)]).await;
     let index = doc! { "key": { "s": "text" }, "name": "s" };
     run(db, doc! { "createIndexes": "t", "indexes": [index] }).await;
     let both = "text and tailable cursor not allowed in same query";

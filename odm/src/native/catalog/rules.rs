@@ -3,7 +3,6 @@
 mod clustered;
 pub(crate) mod encrypted;
 pub(crate) mod series;
-mod storage_engine;
 mod validator;
 
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use crate::native::collation::Collation;
 use crate::native::document::number::{self, as_f64, as_i64_exact};
 use crate::native::document::{Doc, Fields, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
+use crate::native::storage_engine;
 
 /// The options of a collection, resolved.
 #[derive(Clone, Debug, Default)]
@@ -56,9 +56,6 @@ pub(crate) struct View {
 
 /// The most bytes that a capped collection may have: 1 PB.
 const LARGEST_CAPPED: i64 = 1 << 50;
-
-/// Options that are kept and shown, and change nothing here.
-const KEPT: &[&str] = &["temp"];
 
 /// Options of the command, not of the collection.
 const FORGOTTEN: &[&str] = &["writeConcern", "comment", "idIndex", "flags", "maxTimeMS"];
@@ -169,6 +166,16 @@ pub(crate) fn check_clustered(value: Value<'_>) -> Result<()> {
     clustered::check_form(value)
 }
 
+fn engines(value: Value<'_>) -> Result<Doc<'_>> {
+    let wrong = || wrong_type("create.storageEngine", value, "type 'object'");
+    value.as_document().ok_or_else(wrong)
+}
+
+/// Checks what `encryptedFields` of `create` is made of.
+pub(crate) fn check_encrypted(value: Value<'_>) -> Result<()> {
+    encrypted::check_form(value)
+}
+
 /// Checks what has a wrong form before what does not go together.
 fn check_forms(options: Doc<'_>) -> Result<()> {
     for name in ["validationLevel", "validationAction"] {
@@ -234,6 +241,9 @@ fn check_beside(options: Doc<'_>) -> Result<bool> {
             "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
         ));
     }
+    if has("temp") {
+        return Err(invalid("the 'temp' field is an invalid option"));
+    }
     if has("clusteredIndex") {
         clustered::refuse_capped(options)?;
     }
@@ -278,6 +288,10 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         return Err(invalid(
             "option not supported on a view: changeStreamPreAndPostImages",
         ));
+    }
+    // Before the validator, which is read by it.
+    if let Some(Value::Document(collation)) = options.get("collation") {
+        Collation::parse_default(collation)?;
     }
     let mut kept: Fields = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
@@ -339,7 +353,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                 keep(name, Owned::Int64(expire_after(&value)?));
             }
             "storageEngine" => {
-                storage_engine::check(value)?;
+                storage_engine::check(engines(value)?)?;
                 if !is_empty(value) {
                     keep(name, value.into());
                 }
@@ -353,18 +367,17 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                         other.name_str(),
                     ));
                 }
-                let engines = value
+                let own = value
                     .as_document()
                     .and_then(|defaults| defaults.get("storageEngine"));
-                if let Some(engines) = engines {
-                    storage_engine::check_of_indexes(engines)?;
+                if let Some(own) = own {
+                    storage_engine::check_of_indexes(engines(own)?)?;
                 }
                 if !is_empty(value) {
                     keep(name, value.into());
                 }
             }
             "autoIndexId" => keep(name, Owned::Bool(flag("create.autoIndexId", value)?)),
-            _ if KEPT.contains(&name) => keep(name, value.into()),
             _ if FORGOTTEN.contains(&name) => {}
             _ => return Err(Fault::unknown_field("create", name)),
         }

@@ -52,10 +52,16 @@ static CREATE: Shape = Shape {
         ),
         ("recordPreImages", Type::Boolish),
         ("changeStreamPreAndPostImages", Type::Part(&CREATE_IMAGES)),
-        ("timeseries", Type::Object),
+        (
+            "timeseries",
+            Type::Checked(&Type::Object, rules::series::check_form),
+        ),
         ("clusteredIndex", Type::Own(rules::check_clustered)),
         ("expireAfterSeconds", Type::Number),
-        ("encryptedFields", Type::Object),
+        (
+            "encryptedFields",
+            Type::Checked(&Type::Object, rules::check_encrypted),
+        ),
         ("temp", Type::Boolish),
         ("flags", Type::Number),
     ],
@@ -131,7 +137,12 @@ static MODIFY: Shape = Shape {
         ("recordPreImages", Type::Boolish),
         ("changeStreamPreAndPostImages", Type::Part(&MODIFY_IMAGES)),
         ("expireAfterSeconds", Type::Own(check_expiry)),
-        ("timeseries", Type::Object),
+        (
+            "timeseries",
+            Type::Checked(&Type::Object, |value| {
+                rules::series::granularity(value).map(|_| ())
+            }),
+        ),
         ("dryRun", Type::Boolish),
         (
             "cappedSize",
@@ -208,7 +219,6 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
     let on_view = fields.string("viewOn").is_some();
-    check_limits(&fields)?;
     let options = options(call);
     // Beside a time series it is refused whatever it says.
     if let Some(index) = fields.object("idIndex")
@@ -242,17 +252,6 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
         };
         Ok(reply.done())
     })))
-}
-
-/// Checks what is wrong whatever else is said.
-fn check_limits(fields: &Fields<'_>) -> Result<()> {
-    match fields.get("temp") {
-        None => Ok(()),
-        Some(_) => Err(Fault::new(
-            code::INVALID_OPTIONS,
-            "the 'temp' field is an invalid option",
-        )),
-    }
 }
 
 /// Checks the description of `_id`'s index.

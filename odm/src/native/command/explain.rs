@@ -12,13 +12,25 @@ use super::super::fault::{Fault, Result, code};
 use super::super::needs::{Needs, Values};
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
-use super::{Call, Job, NOT_HERE, collation, command, count, find, find_and_modify, not_here, query, write};
+use super::{
+    Call, Job, NOT_HERE, collation, command, count, find, find_and_modify, generic, not_here, query, write,
+};
 
 static EXPLAIN: Shape = Shape {
     name: "explain",
-    fields: &[("verbosity", Type::String)],
+    fields: &[("verbosity", Type::Checked(&Type::String, check_verbosity))],
     required: &[],
 };
+
+fn check_verbosity(value: Value<'_>) -> Result<()> {
+    match value.as_str().unwrap_or_default() {
+        "allPlansExecution" | "executionStats" | "queryPlanner" => Ok(()),
+        other => Err(Fault::new(
+            code::BAD_VALUE,
+            format!("Enumeration value '{other}' for field 'explain.verbosity' is not a valid value."),
+        )),
+    }
+}
 
 /// What is explained, taken from the command inside.
 struct Asked<'a> {
@@ -48,16 +60,8 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
             ),
         ));
     };
-    let execute = match fields.string("verbosity") {
-        None | Some("allPlansExecution" | "executionStats") => true,
-        Some("queryPlanner") => false,
-        Some(other) => {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                format!("Enumeration value '{other}' for field 'explain.verbosity' is not a valid value."),
-            ));
-        }
-    };
+    let execute = fields.string("verbosity") != Some("queryPlanner");
+    generic::check(call.name, call.doc)?;
     let first = inner.elements().next();
     let name = first.map(|element| element.name_str()).unwrap_or_default();
     let target = first.map_or(Value::Null, |element| element.value());

@@ -327,6 +327,7 @@ fn update_statement(
         false => None,
     };
     if own.is_some() && !matches!(change, Change::Pipeline(_)) {
+        Updater::check_array_filters(filters)?;
         return Err(Fault::new(
             51198,
             "Constant values may only be specified for pipeline updates",

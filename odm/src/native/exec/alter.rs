@@ -57,6 +57,10 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     }
     view::refuse_buckets(write.catalog(), ns)?;
     let mut reply: Fields = Vec::new();
+    // What is said of an index is looked at first.
+    if let Some(index) = changes.get("index").filter(|_| !is_view) {
+        modify_index(write, ns, &collection, index, run, &mut reply)?;
+    }
     for element in changes.elements() {
         let (name, value) = (element.name_str(), element.value());
         match name {
@@ -128,7 +132,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                     "option only supported on a time-series collection: {name}"
                 )));
             }
-            "index" => modify_index(write, ns, &collection, value, run, &mut reply)?,
+            "index" => {}
             _ => return Err(Fault::unknown_field("collMod", name)),
         }
     }

@@ -94,12 +94,8 @@ impl TailCursor {
                 });
             }
             if collection.rules.capped.is_none() {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    format!(
-                        "error processing query: ns={ns} tailable cursor requested on non capped collection"
-                    ),
-                ));
+                let words = "tailable cursor requested on non capped collection";
+                return Err(Fault::new(code::BAD_VALUE, words).prefixed(&request.query.asked_of(collection)));
             }
         }
         Ok(TailCursor {

@@ -19,6 +19,7 @@ use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
+use super::super::storage_engine;
 use super::spec::Canonical;
 use super::{ID_INDEX, IndexDefinition, Order, Origin, paths_of, roots_of, text};
 
@@ -142,7 +143,7 @@ fn define(form: Form<'_>, expire_after_seconds: Option<i64>) -> Result<Proposal>
             filter.accepted((spec, shown), sparse, &found.collation, origin)
         })
         .transpose()?;
-    check_storage_engine(found.storage_engine).map_err(as_settled)?;
+    let engine = check_storage_engine(found.storage_engine).map_err(as_settled)?;
     let text = is_text
         .then(|| text::parse(found.key, &keys, found.text, origin))
         .transpose()
@@ -183,6 +184,7 @@ fn define(form: Form<'_>, expire_after_seconds: Option<i64>) -> Result<Proposal>
         partial: written,
         sparse: found.sparse,
         expire_after_seconds,
+        storage_engine: engine,
         geo,
     };
     let paths = paths_of(&keys);
@@ -222,14 +224,14 @@ fn written_fields(key: Doc<'_>) -> usize {
     }
 }
 
-/// Nothing is said to a storage engine here.
-fn check_storage_engine(given: Option<Value<'_>>) -> Result<()> {
+/// What is said to the server's own storage engine, which is kept.
+fn check_storage_engine(given: Option<Value<'_>>) -> Result<Option<Doc<'_>>> {
     match given {
-        None => Ok(()),
+        None => Ok(None),
         Some(Value::Document(engines)) if engines.is_empty() => Err(cannot(
             "Empty \"storageEngine\" options are invalid. Please remove the field or include valid options.",
         )),
-        Some(Value::Document(_)) => Err(Fault::unsupported("storage engine options are not supported")),
+        Some(Value::Document(engines)) => storage_engine::check(engines).map(|()| Some(engines)),
         Some(_) => Err(cannot("\"storageEngine\" options must be a document if present")),
     }
 }

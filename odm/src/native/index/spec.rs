@@ -19,6 +19,7 @@ pub(super) struct Canonical<'a> {
     pub(super) partial: Option<Doc<'a>>,
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
+    pub(super) storage_engine: Option<Doc<'a>>,
     pub(super) geo: GeoOptions,
     pub(super) original: Option<Doc<'a>>,
     /// The options of a text index, which another index keeps without effect.
@@ -42,6 +43,7 @@ impl<'a> Canonical<'a> {
             partial: None,
             sparse: None,
             expire_after_seconds: None,
+            storage_engine: None,
             geo: GeoOptions::default(),
             text: &[],
             original: None,
@@ -81,6 +83,9 @@ impl<'a> Canonical<'a> {
             if let Some(seconds) = self.expire_after_seconds {
                 // Within an i32: the largest allowed is its maximum.
                 write("expireAfterSeconds", Value::Int32(seconds as i32));
+            }
+            if let Some(engine) = self.storage_engine {
+                write("storageEngine", Value::Document(engine));
             }
             for (name, value) in self.text {
                 write(name, value.as_value());

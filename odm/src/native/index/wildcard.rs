@@ -29,6 +29,24 @@ pub(super) fn is_wildcard(path: &str) -> bool {
     path == "$**" || path.ends_with(".$**")
 }
 
+fn not_wildcard() -> Fault {
+    Fault::new(
+        code::BAD_VALUE,
+        "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
+    )
+}
+
+/// Refuses a projection beside a key without a wildcard, where that is known.
+pub(super) fn check_beside(key: Option<Value<'_>>) -> Result<()> {
+    let Some(Value::Document(key)) = key else {
+        return Ok(());
+    };
+    match key.elements().any(|field| is_wildcard(field.name_str())) {
+        true => Ok(()),
+        false => Err(not_wildcard()),
+    }
+}
+
 /// The wildcard of a key pattern, if it has one.
 ///
 /// # Errors
@@ -41,10 +59,7 @@ pub(super) fn parse(
     let Some(field) = keys.iter().find(|field| is_wildcard(&field.path)) else {
         return match projection {
             None => Ok(None),
-            Some(_) => Err(Fault::new(
-                code::BAD_VALUE,
-                "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
-            )),
+            Some(_) => Err(not_wildcard()),
         };
     };
     let prefix: Vec<String> = field.path.split('.').map(str::to_owned).collect();

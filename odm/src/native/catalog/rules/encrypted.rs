@@ -56,11 +56,15 @@ fn kind(alias: &str) -> Option<Kind> {
     Kind::ALL.iter().copied().find(|kind| kind.alias() == alias)
 }
 
-/// Checks `encryptedFields` of `create` and gives it as it is kept; `ns` is the collection's full name.
+/// Checks what `encryptedFields` is made of.
 ///
 /// # Errors
-/// MongoDB's, for what has not its form or does not go together.
-pub(super) fn parse(encrypted: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Owned> {
+/// MongoDB's, for what has not its form.
+pub(crate) fn check_form(encrypted: Value<'_>) -> Result<()> {
+    form(encrypted).map(|_| ())
+}
+
+fn form(encrypted: Value<'_>) -> Result<(States<'_>, Vec<Fields>)> {
     let Value::Document(encrypted) = encrypted else {
         return Err(wrong_type(NAME, encrypted, "type 'object'"));
     };
@@ -94,6 +98,15 @@ pub(super) fn parse(encrypted: Value<'_>, options: Doc<'_>, ns: &str) -> Result<
             other => return Err(wrong_type(&format!("{NAME}.fields.{at}"), other, "type 'object'")),
         }
     }
+    Ok((states, kept))
+}
+
+/// Checks `encryptedFields` of `create` and gives it as it is kept; `ns` is the collection's full name.
+///
+/// # Errors
+/// MongoDB's, for what has not its form or does not go together.
+pub(super) fn parse(encrypted: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Owned> {
+    let (states, kept) = form(encrypted)?;
     if options.get("viewOn").is_some() || options.get("timeseries").is_some() {
         return Err(Fault::new(
             6_346_401,

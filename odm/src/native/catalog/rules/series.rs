@@ -121,11 +121,23 @@ const NOT_BESIDE: &[&str] = &[
     "viewOn",
 ];
 
-/// Checks `timeseries` of `create` and gives it as it is kept; `ns` is the collection's full name.
+/// The fields of `timeseries` of `create`, each of its type.
+struct Form<'a> {
+    time: &'a str,
+    meta: Option<&'a str>,
+    span: Option<i64>,
+    granularity: Granularity,
+}
+
+/// Checks what `timeseries` of `create` is made of.
 ///
 /// # Errors
-/// MongoDB's: 14, 40414 and 40415 for what has not its form, 2 and 51024 for values, 72 for what does not go together.
-pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Owned> {
+/// MongoDB's: 14, 40414 and 40415 for what has not its form, 2 and 51024 for values.
+pub(crate) fn check_form(series: Value<'_>) -> Result<()> {
+    form(series).map(|_| ())
+}
+
+fn form(series: Value<'_>) -> Result<Form<'_>> {
     let Value::Document(series) = series else {
         return Err(wrong_type("create.timeseries", series, "type 'object'"));
     };
@@ -163,6 +175,25 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
             "BSON field 'create.timeseries.timeField' is missing but a required field",
         ));
     };
+    Ok(Form {
+        time,
+        meta,
+        span,
+        granularity,
+    })
+}
+
+/// Checks `timeseries` of `create` and gives it as it is kept; `ns` is the collection's full name.
+///
+/// # Errors
+/// MongoDB's: 14, 40414 and 40415 for what has not its form, 2 and 51024 for values, 72 for what does not go together.
+pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Owned> {
+    let Form {
+        time,
+        meta,
+        span,
+        granularity,
+    } = form(series)?;
     refuse_others(options, ns)?;
     if time.contains('\0') {
         // The server makes text of the rules of its buckets, which ends there.

@@ -63,9 +63,14 @@ fn settled(collation: Option<&Collation>) -> String {
 impl Query {
     /// The fault with what was asked for, if it is that no plan answers it.
     pub(in super::super) fn told(&self, collection: &Collection, fault: Fault) -> Fault {
-        if !fault.is_unplanned() {
-            return fault;
+        match fault.is_unplanned() {
+            true => fault.prefixed(&self.asked_of(collection)),
+            false => fault,
         }
+    }
+
+    /// What was asked for, before what is said of it.
+    pub(in super::super) fn asked_of(&self, collection: &Collection) -> String {
         let Part {
             batch_size,
             limit,
@@ -85,7 +90,9 @@ impl Query {
                 told.push_str(&format!(" {name}={number}"));
             }
         }
-        let sort = self.sort.as_ref().map_or(Doc::empty(), |sort| sort.spec());
+        // An order that documents have anyway is none.
+        let sort = self.sort.as_ref().filter(|sort| sort.natural.is_none());
+        let sort = sort.map_or(Doc::empty(), |sort| sort.spec());
         let projection = self.projected.as_deref().map_or(Doc::empty(), Doc::Raw);
         told.push_str(&format!(
             "Tree: {}Sort: {sort}\nProj: {projection}\n",
@@ -99,7 +106,7 @@ impl Query {
             told.push_str(&format!("Collation: {collation}\n"));
         }
         told.push(' ');
-        fault.prefixed(&told)
+        told
     }
 
     /// The same query, whose faults tell that this runs it.

@@ -28,6 +28,7 @@ pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
         }
     }
     check_plugin(pattern)?;
+    check_plugins(pattern)?;
     for element in pattern.elements() {
         let path = element.name_str();
         if is_wildcard(path) && matches!(element.value(), Value::String("wildcard")) {
@@ -59,7 +60,6 @@ pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
     if keys.is_empty() {
         return Err(cannot("Index keys cannot be empty."));
     }
-    check_plugins(pattern)?;
     let text = keys.iter().any(|key| key.order == Order::Text);
     if !text && let Some(reserved) = keys.iter().find(|key| key.path == text::TERM) {
         return Err(cannot(format!(
@@ -174,18 +174,18 @@ fn check_path(path: &str, prefix: bool) -> Result<()> {
 
 pub(super) fn check_count(key: Doc<'_>, keys: &[IndexField], unique: bool) -> Result<()> {
     let hashed = keys.iter().filter(|key| key.order == Order::Hashed).count();
+    if hashed > 0 && unique {
+        return Err(Fault::new(
+            16764,
+            "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
+        ));
+    }
     if hashed > 1 {
         return Err(Fault::new(
             31303,
             format!(
                 "A maximum of one index field is allowed to be hashed but found {hashed} for 'key' {key}"
             ),
-        ));
-    }
-    if hashed > 0 && unique {
-        return Err(Fault::new(
-            16764,
-            "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
         ));
     }
     if keys.len() > MAX_FIELDS {

@@ -154,7 +154,10 @@ impl<'a> Options<'a> {
                 "textIndexVersion" => return Err(wrong_type(field, "a number", value.kind())),
                 // Refused when the rest has been looked at.
                 "weights" => {}
-                "wildcardProjection" => options.wildcard_projection = Some(value),
+                "wildcardProjection" => {
+                    wildcard::check_beside(spec.get("key"))?;
+                    options.wildcard_projection = Some(value);
+                }
                 "clustered" => options.clustered = truth(field, &value)?,
                 "storageEngine" => options.storage_engine = Some(value),
                 "originalSpec" => match object(field, &value)? {

@@ -1,8 +1,7 @@
 //! What is said to the server's own storage engine.
 
-use super::wrong_type;
-use crate::native::document::Value;
-use crate::native::fault::{Fault, Result, code};
+use super::document::{Doc, Value};
+use super::fault::{Fault, Result, code};
 
 /// What the server's own engine can be told of a collection.
 const KEYS: &[&str] = &[
@@ -87,20 +86,24 @@ fn check_keys(settings: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks what is said to the server's own engine, which is kept and shown and changes nothing here.
-pub(super) fn check(value: Value<'_>) -> Result<()> {
-    check_engines(value, "has to be an embedded document.")
+/// Checks what is said to the server's own engine, of a collection or of an index, which is kept and shown and changes nothing
+/// here.
+///
+/// # Errors
+/// 2, 14, 72 and 9 for what is no option of it.
+pub(crate) fn check(engines: Doc<'_>) -> Result<()> {
+    check_engines(engines, "has to be an embedded document.")
 }
 
 /// The same of what is said of the indexes to come.
-pub(super) fn check_of_indexes(value: Value<'_>) -> Result<()> {
-    check_engines(value, "must be an embedded document")
+///
+/// # Errors
+/// The same.
+pub(crate) fn check_of_indexes(engines: Doc<'_>) -> Result<()> {
+    check_engines(engines, "must be an embedded document")
 }
 
-fn check_engines(value: Value<'_>, form: &str) -> Result<()> {
-    let Value::Document(engines) = value else {
-        return Err(wrong_type("create.storageEngine", value, "type 'object'"));
-    };
+fn check_engines(engines: Doc<'_>, form: &str) -> Result<()> {
     for element in engines.elements() {
         let Value::Document(options) = element.value() else {
             return Err(Fault::new(
