@@ -9,7 +9,6 @@ use std::sync::Arc;
 use self::candidate::{Candidate, Conjunct};
 use self::hint::Hint;
 use self::interval::Intervals;
-pub(crate) use self::near::refuse_natural;
 use super::collation::Collation;
 use super::document::Value;
 use super::fault::{Fault, Result, code};

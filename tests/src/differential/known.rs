@@ -75,8 +75,6 @@ pub(super) fn reason(
         {
             Some("an error with half a character")
         }
-        // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
-        (Refused(Some(_)), Refused(Some(224))) => Some("two errors in one filter"),
         // It looks for a text index while it reads the filter, before what stands behind the search and around it.
         (Refused(Some(_)), Refused(Some(27 | 17313 | 2))) if text.contains("$text") => {
             Some("two errors beside a text search")

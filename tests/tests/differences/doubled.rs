@@ -83,12 +83,20 @@ async fn fields_stand_once_in_stages(db: &Db) {
 async fn fields_stand_once_in_commands(db: &Db) {
     insert(db, "c", vec![doc! { "_id": 0 }]).await;
     // Of a command itself it is told by what looks for its version, whatever they are.
+    let many = |last: &str| {
+        let names = (0..40).map(|at| format!("x{at:02}a")).chain([last.to_owned()]);
+        names.fold(doc! { "find": "c" }, |command, name| {
+            with(command, doc! { name: 1 })
+        })
+    };
     for (command, name) in [
         (doc! { "find": "c", "filter": {}, "filtex": {} }, "filter"),
         (doc! { "find": "c", "filter": {}, "filtex": 1 }, "filter"),
         (doc! { "find": "c", "nonx": {}, "nony": 1 }, "nonx"),
         (doc! { "find": "c", "finx": 1 }, "find"),
         (doc! { "ping": 1, "pinx": 1 }, "ping"),
+        (many("x00b"), "x00a"),
+        (many("x39b"), "x39a"),
         (doc! { "create": "q", "size": 5, "sizx": "x" }, "size"),
         (
             doc! { "insert": "c", "documents": [{}], "ordered": true, "orderex": "x" },
@@ -145,6 +153,18 @@ async fn fields_stand_once_in_commands(db: &Db) {
             "timeField",
             40413,
             "BSON field 'create.timeseries.timeField' is a duplicate field".to_owned(),
+        ),
+        (
+            doc! { "create": "q", "encryptedFields": { "fields": [], "fieldt": [] } },
+            "fields",
+            40413,
+            "BSON field 'create.encryptedFields.fields' is a duplicate field".to_owned(),
+        ),
+        (
+            doc! { "create": "q", "encryptedFields": { "fields": [{ "path": "a", "pati": "b" }] } },
+            "path",
+            40413,
+            "BSON field 'create.encryptedFields.fields.path' is a duplicate field".to_owned(),
         ),
         (
             doc! { "create": "q", "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "uniquf": true } },

@@ -186,6 +186,49 @@ async fn hints_are_read_in_their_place(db: &Db) {
         let reply = run(db, doc! { verb: "c", statements: [statement] }).await;
         assert_eq!(first_error(&reply), (2, words.to_owned()));
     }
+    // Of what is near no order is that of the documents; it is told before a projection is read.
+    let near = || doc! { "p": { "$near": [1, 1] } };
+    let geo = |what: &str| (2, format!("geoNear expression not allowed with $natural {what}"));
+    let (forth, nope) = (|| doc! { "$natural": 1 }, || doc! { "a": { "$nope": 1 } });
+    for (command, told) in [
+        (
+            doc! { "count": "c", "query": near(), "hint": forth() },
+            geo("hint"),
+        ),
+        (
+            doc! { "find": "c", "filter": near(), "hint": forth(), "projection": nope() },
+            geo("hint"),
+        ),
+        (
+            doc! { "find": "c", "filter": near(), "sort": forth(), "hint": { "$natural": -1 }, "projection": nope() },
+            geo("sort order"),
+        ),
+        (
+            doc! { "findAndModify": "c", "query": near(), "update": { "$set": { "x": 1 } }, "sort": forth(), "fields": nope() },
+            geo("sort order"),
+        ),
+        (
+            doc! { "find": "c", "filter": near(), "hint": compound() },
+            (2, words.to_owned()),
+        ),
+        (
+            doc! { "find": "c", "filter": near(), "sort": compound(), "hint": forth() },
+            (
+                2,
+                "Cannot include '$natural' in compound sort: { $natural: 1, a: 1 }".to_owned(),
+            ),
+        ),
+    ] {
+        assert_eq!(answer(db, command.clone(), db.name()).await, told, "{command}");
+    }
+    for (verb, statements, statement) in [
+        ("update", "updates", doc! { "u": { "$set": { "x": 1 } } }),
+        ("delete", "deletes", doc! { "limit": 1 }),
+    ] {
+        let statement = with(statement, doc! { "q": near(), "hint": forth() });
+        let reply = run(db, doc! { verb: "c", statements: [statement] }).await;
+        assert_eq!(first_error(&reply), geo("hint"));
+    }
     for (filters, code) in [(vec![doc! {}], 9), (vec![doc! { "X": 1 }], 2), (vec![], 51198)] {
         let statement =
             doc! { "q": {}, "u": { "$set": { "x": 1 } }, "arrayFilters": filters, "c": { "A": 1 } };

@@ -41,7 +41,7 @@ pub(crate) use self::arithmetic::{
     decimals, difference, is_zero, product, quotient, remainder, sum, to_long,
 };
 pub(crate) use self::array::{Offsets, count_argument};
-pub(crate) use self::boolean::AS_BOOL;
+pub(crate) use self::boolean::{AS_BOOL, no_case};
 pub(crate) use self::compared::{Compared, Test};
 pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::object::merge_into;

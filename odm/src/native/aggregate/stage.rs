@@ -33,8 +33,7 @@ use super::transform::{Projection, TransformStage, unknown_stage, written as wri
 use super::{Names, Row, path, print};
 
 use self::bucket::BucketAuto;
-pub(crate) use self::change_stream::READS as READS_CHANGES;
-pub(crate) use self::change_stream::{ChangeStream, NAME as CHANGE_STREAM};
+pub(crate) use self::change_stream::{ChangeStream, NAME as CHANGE_STREAM, READS as READS_CHANGES};
 use self::densify::Densify;
 pub(crate) use self::facet::Facet;
 pub(super) use self::filter::Match;

@@ -183,8 +183,12 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         deadline: call.deadline()?,
     };
     check_strict(call, &stages)?;
-    if change_stream::is_begun(&stages) && explained.is_none() && !fields.flag("explain") {
+    let is_explained = explained.is_some() || fields.flag("explain");
+    if change_stream::is_begun(&stages) {
         return match expected {
+            _ if is_explained => Err(Fault::unsupported(
+                "the native engine does not explain change streams",
+            )),
             None => change_stream::open(call, &request, batch_size),
             Some(_) => Err(Fault::new(
                 4_928_900,
@@ -195,7 +199,8 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     let mut pipeline = request.parse_seen()?;
     check_concern(call, &pipeline)?;
     // Of a hint it is told when constants were computed.
-    check_natural(fields.get("hint"), None).or_else(|fault| request.settle(&mut pipeline).and(Err(fault)))?;
+    check_natural(fields.get("hint").as_ref(), None, false)
+        .or_else(|fault| request.settle(&mut pipeline).and(Err(fault)))?;
     if let Some(execute) = explained.or_else(|| fields.flag("explain").then_some(false)) {
         return Ok(Job::Read(Box::new(move |read| {
             check_uuid(read.catalog(), &request.namespace, expected)?;

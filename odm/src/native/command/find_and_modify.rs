@@ -94,9 +94,8 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let mut projection = query.projection_of_one(shown);
     // It reads the order after all where there is a projection to make, and a collection.
     if by_id && shown.is_some_and(|shown| !shown.is_empty()) {
-        let spec = sort.unwrap_or(Doc::empty());
-        let read = SortSpec::check_natural(spec).and_then(|()| query.clone().sort_by(sort));
-        projection = read.and(projection);
+        let read = |sort| SortSpec::check_natural(sort).and_then(|()| query.clone().sort_by(Some(sort)));
+        projection = sort.map_or(Ok(()), read).and(projection);
     }
     let request = FindAndModifyRequest {
         namespace,

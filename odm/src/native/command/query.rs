@@ -6,8 +6,6 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::query::Query;
 use super::super::fault::Result;
-use super::super::plan::check_natural;
-use super::super::sort::SortSpec;
 use super::Call;
 use super::shape::no_hint;
 
@@ -35,17 +33,14 @@ pub(super) fn hint<'a>(given: Option<Value<'a>>) -> Result<Option<Value<'a>>> {
     }
 }
 
-/// Parses a filter and a hint; what is wrong with the `$natural` of that, and of an order, comes before all else that may be
-/// wrong with one.
+/// Parses filter and hint; the order, of which a part is looked at here, is read by
+/// [`sort_by`](Query::sort_by).
 pub(super) fn query(
     filter: Option<Doc<'_>>,
     sort: Option<Doc<'_>>,
     given: Option<Value<'_>>,
     variables: &Variables,
 ) -> Result<Query> {
-    let hint = hint(given)?;
-    let query = Query::of_filter(filter.unwrap_or(Doc::empty()), hint, variables.clone())?;
-    SortSpec::check_natural(sort.unwrap_or(Doc::empty()))?;
-    check_natural(hint, sort)?;
-    Ok(query)
+    let filter = filter.unwrap_or(Doc::empty());
+    Query::before_sort(filter, sort, hint(given)?, variables.clone())
 }

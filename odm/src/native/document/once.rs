@@ -5,19 +5,24 @@ use std::collections::HashSet;
 use super::super::fault::{Fault, Result};
 use super::doc::Element;
 
+/// How many names are compared one by one.
+const FEW: usize = 24;
+
 /// The fields seen in a document with declared fields.
 #[derive(Debug)]
 pub(crate) struct Once<'a, 'n> {
     /// By what name errors call the document.
     within: &'n str,
-    seen: HashSet<&'a [u8]>,
+    few: Vec<&'a [u8]>,
+    many: HashSet<&'a [u8]>,
 }
 
 impl<'a, 'n> Once<'a, 'n> {
     pub(crate) fn within(within: &'n str) -> Once<'a, 'n> {
         Once {
             within,
-            seen: HashSet::new(),
+            few: Vec::new(),
+            many: HashSet::new(),
         }
     }
 
@@ -26,7 +31,16 @@ impl<'a, 'n> Once<'a, 'n> {
     /// # Errors
     /// Code 40413 when there was one of this name.
     pub(crate) fn see(&mut self, field: &Element<'a>) -> Result<()> {
-        match self.seen.insert(field.name()) {
+        let name = field.name();
+        let is_new = match self.few.contains(&name) {
+            true => false,
+            false if self.few.len() < FEW => {
+                self.few.push(name);
+                true
+            }
+            false => self.many.insert(name),
+        };
+        match is_new {
             true => Ok(()),
             false => Err(Fault::new(
                 40413,

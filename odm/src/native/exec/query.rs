@@ -15,7 +15,7 @@ use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::metadata::{Kind, Metadata, Wanted};
 use super::super::needs::Needs;
-use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural, text_required};
+use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, text_required};
 use super::super::projection::Projection;
 use super::super::sort::SortSpec;
 use super::super::storage::Read;
@@ -67,21 +67,24 @@ impl Query {
         hint: Option<Value<'_>>,
         variables: Vec<(String, Option<Owned>)>,
     ) -> Result<Query> {
-        let mut query = Query::of_filter(filter, hint, variables)?;
+        let mut query = Query::before_sort(filter, sort, hint, variables)?;
         query.sort_by(sort)?;
         Ok(query)
     }
 
-    /// The same without an order.
+    /// The same whose order is not read yet: [`sort_by`](Self::sort_by) does that.
     ///
     /// # Errors
-    /// Those of the filter.
-    pub(crate) fn of_filter(
+    /// Those of the filter, and what is wrong with `$natural` in the order and in the hint.
+    pub(crate) fn before_sort(
         filter: Doc<'_>,
+        sort: Option<Doc<'_>>,
         hint: Option<Value<'_>>,
         variables: Vec<(String, Option<Owned>)>,
     ) -> Result<Query> {
         let matcher = Matcher::parse_query(filter, variables)?;
+        // Told before it is seen that nothing can match.
+        plan::check_natural(hint.as_ref(), sort, matcher.near().is_some())?;
         Ok(Query {
             asks_near: matcher.near().is_some(),
             matcher: Arc::new(matcher.or_never(filter)),
@@ -101,16 +104,12 @@ impl Query {
     /// Parses the order in which it gives what it finds.
     ///
     /// # Errors
-    /// Those of the order, which is nothing for what is near.
+    /// Those of the order.
     pub(crate) fn sort_by(&mut self, sort: Option<Doc<'_>>) -> Result<()> {
         let sort = sort.map(SortSpec::parse).transpose()?;
         let sort = sort.filter(|sort| !sort.is_empty());
         if let Some(sort) = &sort {
             sort.wanted().check(self.searches_text(), self.asks_near)?;
-        }
-        // Told before it is seen that nothing can match.
-        if self.asks_near {
-            refuse_natural(sort.as_ref(), self.hint.as_ref().map(Owned::as_value).as_ref())?;
         }
         self.sort = match self.collation.as_ref().filter(|own| !own.is_simple()) {
             Some(collation) => sort.map(|sort| sort.collated(collation)),

@@ -2,7 +2,9 @@
 
 use super::super::document::{Doc, Value, compare::compare_documents, number::as_f64};
 use super::super::fault::{Fault, Result, code};
+use super::super::sort::SortSpec;
 use super::IndexView;
+use super::near::refuse_natural;
 
 /// Refuses a hint that no collection has an index for.
 ///
@@ -75,17 +77,20 @@ impl<'a> Hint<'a> {
     }
 }
 
-/// Refuses a hint that is wrong whatever the collection: the server does so before it looks for it.
+/// Refuses what is wrong with `$natural` in a hint and in an order, whatever the collection: the server does so when it has
+/// read the filter. `asks_near`: of what is near.
 ///
 /// # Errors
-/// 2 for other fields beside `$natural`, and beside a `$natural` sort for an index or another direction.
-pub(crate) fn check_natural(hint: Option<Value<'_>>, sort: Option<Doc<'_>>) -> Result<()> {
-    match hint {
-        Some(hint @ (Value::String(_) | Value::Document(_))) => {
-            Hint::parse(hint)?.check_order(sort.unwrap_or(Doc::empty()))
-        }
-        _ => Ok(()),
+/// 2 for other fields beside `$natural`, for one of what is near, and beside a `$natural` sort for an index or another
+/// direction.
+pub(crate) fn check_natural(hint: Option<&Value<'_>>, sort: Option<Doc<'_>>, asks_near: bool) -> Result<()> {
+    let sort = sort.unwrap_or(Doc::empty());
+    SortSpec::check_natural(sort)?;
+    let parsed = hint.copied().map(Hint::parse).transpose()?;
+    if asks_near {
+        refuse_natural(sort.get("$natural").is_some(), hint)?;
     }
+    parsed.map_or(Ok(()), |hint| hint.check_order(sort))
 }
 
 /// The index as the server's planner tells it.

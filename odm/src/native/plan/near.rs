@@ -4,7 +4,6 @@ use super::super::document::Value;
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
 use super::super::matcher::ast::{NearField, Node, Predicate};
-use super::super::sort::SortSpec;
 use super::candidate::{Candidate, Conjunct};
 use super::{Hint, IndexView, Plan, PlanRequest, best_of, holds_partial};
 
@@ -13,7 +12,8 @@ const NO_QUERY_EXECUTION_PLANS: i32 = 291;
 
 /// Chooses the index for a filter with nearness at its top.
 pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'_>) -> Result<Plan> {
-    refuse_natural(request.sort, request.hint.as_ref())?;
+    let is_natural = request.sort.is_some_and(|sort| sort.natural.is_some());
+    refuse_natural(is_natural, request.hint.as_ref())?;
     let only = match hint {
         Hint::Free | Hint::Natural { .. } => None,
         Hint::Index(hint) => Some(hint.find(request.indexes)?),
@@ -54,10 +54,10 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
 ///
 /// # Errors
 /// 2, for an order and for a hint.
-pub(crate) fn refuse_natural(sort: Option<&SortSpec>, hint: Option<&Value<'_>>) -> Result<()> {
-    let what = match (sort, hint) {
-        (Some(sort), _) if sort.natural.is_some() => "sort order",
-        (_, Some(Value::Document(hint))) if hint.get("$natural").is_some() => "hint",
+pub(super) fn refuse_natural(is_natural: bool, hint: Option<&Value<'_>>) -> Result<()> {
+    let what = match (is_natural, hint) {
+        (true, _) => "sort order",
+        (false, Some(Value::Document(hint))) if hint.get("$natural").is_some() => "hint",
         _ => return Ok(()),
     };
     Err(Fault::new(

@@ -305,14 +305,19 @@ fn fold_switch(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<O
     }
     if kept.is_empty() {
         if matches!(default, Node::Absent) {
-            return Err(Fault::new(
-                40069,
-                "Cannot execute a switch statement where all the cases evaluate to false without a default",
-            ));
+            return Err(no_case());
         }
         return Ok(Some(default));
     }
     kept.push(default);
     *arguments = kept;
     Ok(None)
+}
+
+/// The fault of a `$switch` without a default of which it is known that no case is true.
+pub(crate) fn no_case() -> Fault {
+    Fault::new(
+        40069,
+        "Cannot execute a switch statement where all the cases evaluate to false without a default",
+    )
 }

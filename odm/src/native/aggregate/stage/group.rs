@@ -13,7 +13,7 @@ use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::{Changes, Matcher};
 use super::super::super::metadata::Metadata;
 use super::super::super::needs::Needs;
-use super::super::expression::{Answer, Expression, Scope};
+use super::super::expression::{Answer, Expression, Scope, no_case};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Row, Rows, Shown, Stage, path, scope, write};
 
@@ -477,19 +477,10 @@ impl By {
             return Ok(());
         };
         let value = value.map_or(Value::Null, Owned::as_value);
-        let simple = Collation::default();
-        let collation = known.map_or(&simple, |known| &known.collation);
-        let is_in = |low: &Owned, high: &Owned| {
-            collation.compare(&low.as_value(), &value).is_le()
-                && collation.compare(&value, &high.as_value()).is_lt()
-        };
-        let mut ranges = boundaries.iter().zip(boundaries.iter().skip(1));
-        match ranges.any(|(low, high)| is_in(low, high)) {
-            true => Ok(()),
-            false => Err(Fault::new(
-                40069,
-                "Cannot execute a switch statement where all the cases evaluate to false without a default",
-            )),
+        let collation = known.map_or(Collation::simple(), |known| &known.collation);
+        match range_of(&value, boundaries, collation) {
+            Some(_) => Ok(()),
+            None => Err(no_case()),
         }
     }
 
@@ -508,10 +499,8 @@ impl By {
             } => {
                 let answer = value.answer(scope)?;
                 let value = answer.value().unwrap_or(Value::Null);
-                let above = boundaries
-                    .partition_point(|low| scope.collation.compare(&low.as_value(), &value).is_le());
-                if above > 0 && above < boundaries.len() {
-                    return Ok(Answer::Borrowed(boundaries[above - 1].as_value()));
+                if let Some(low) = range_of(&value, boundaries, &scope.collation) {
+                    return Ok(Answer::Borrowed(low.as_value()));
                 }
                 let default = default.as_ref().map(|value| Answer::Borrowed(value.as_value()));
                 default.ok_or_else(|| {
@@ -523,6 +512,13 @@ impl By {
             }
         }
     }
+}
+
+/// Where the range begins in which the value is.
+fn range_of<'b>(value: &Value<'_>, boundaries: &'b [Owned], collation: &Collation) -> Option<&'b Owned> {
+    let above = boundaries.partition_point(|low| collation.compare(&low.as_value(), value).is_le());
+    let low = boundaries.get(above.checked_sub(1)?)?;
+    (above < boundaries.len()).then_some(low)
 }
 
 /// What `_id` groups by.

@@ -2,7 +2,7 @@
 
 use super::wrong_type;
 use crate::native::document::number::as_i64_exact;
-use crate::native::document::{Doc, Fields, Kind, Owned, Value};
+use crate::native::document::{Doc, Fields, Kind, Once, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 use crate::native::matcher::integer;
 
@@ -70,6 +70,7 @@ fn form(encrypted: Value<'_>) -> Result<(States<'_>, Vec<Fields>)> {
     };
     let mut fields = None;
     let mut states = States::default();
+    let mut once = Once::within(NAME);
     for element in encrypted.elements() {
         let (name, value) = (element.name_str(), element.value());
         let field = format!("{NAME}.{name}");
@@ -83,6 +84,7 @@ fn form(encrypted: Value<'_>) -> Result<(States<'_>, Vec<Fields>)> {
             "ecocCollection" => states.ecoc = Some(text(&field, value)?),
             _ => return Err(Fault::unknown_field(NAME, name)),
         }
+        once.see(&element)?;
     }
     let Some(fields) = fields else {
         return Err(Fault::new(
@@ -284,6 +286,7 @@ fn text<'a>(field: &str, value: Value<'a>) -> Result<&'a str> {
 
 fn check_field(spec: Doc<'_>) -> Result<()> {
     const NAME: &str = "create.encryptedFields.fields";
+    let mut once = Once::within(NAME);
     for element in spec.elements() {
         let (name, value) = (element.name_str(), element.value());
         let field = format!("{NAME}.{name}");
@@ -311,6 +314,7 @@ fn check_field(spec: Doc<'_>) -> Result<()> {
             ("queries", other) => return Err(wrong_type(&field, other, "types '[']")),
             _ => return Err(Fault::unknown_field(NAME, name)),
         }
+        once.see(&element)?;
     }
     match ["keyId", "path"]
         .into_iter()
@@ -340,6 +344,7 @@ fn check_queries(queries: Doc<'_>, name: &str) -> Result<()> {
 /// Checks a kind of query; `of` is the name under which its fields are told of.
 fn check_query(query: Doc<'_>, of: &str) -> Result<()> {
     let mut has_type = false;
+    let mut once = Once::within(of);
     for element in query.elements() {
         let (name, value) = (element.name_str(), element.value());
         let field = format!("{of}.{name}");
@@ -367,6 +372,7 @@ fn check_query(query: Doc<'_>, of: &str) -> Result<()> {
             }
             _ => return Err(Fault::unknown_field(of, name)),
         }
+        once.see(&element)?;
     }
     match has_type {
         true => Ok(()),
